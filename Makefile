@@ -1,0 +1,55 @@
+# make up      sets everything up and starts the embedded engine
+# make test    sets everything up and runs every test that this machine can run
+PYTHON ?= python3
+UV := 0.13.7
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+# The certificates that the machine trusts, as pip does.
+export UV_SYSTEM_CERTS ?= 1
+
+.PHONY: setup up check test test-quick bench crds lock clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "herder needs Python 3.11 or newer; name one with: make PYTHON=...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV)
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+up: setup
+	@$(BIN)/herder up $(ARGS)
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m herder.api.crds --check deploy/crds
+	$(BIN)/pyright
+
+# Everything: unit, behaviour on both engines, kubectl, crashes. The real Kubernetes is built once, into a cache outside the tree.
+test: setup
+	-@tools/kube/build.sh >/dev/null
+	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadgroup -q $(ARGS)
+
+# Unit tests, and behaviour on the embedded engine.
+test-quick: setup
+	$(BIN)/pytest tests/unit tests/behaviour --engine embedded -n $(JOBS) --dist loadgroup -q -m "not slow" $(ARGS)
+
+bench: setup
+	-@tools/kube/build.sh etcd kube-apiserver >/dev/null
+	$(BIN)/python -m bench $(ARGS)
+
+crds: setup
+	$(BIN)/python -m herder.api.crds deploy/crds
+
+# After a change of the dependencies in pyproject.toml.
+lock: setup
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet \
+		--group dev --group build pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
