@@ -1,0 +1,142 @@
+"""Things that keep pods running: ReplicaSets, Deployments, StatefulSets and the revisions they leave behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from herder.api.core.base import Object
+from herder.api.core.pods import PodTemplateSpec
+from herder.api.core.storage import ClaimTemplate
+from herder.api.meta import LabelSelector
+from herder.api.views import IntOrName, Time, View
+
+
+class WorkloadCondition(View, frozen=True, kw_only=True):
+    type: str = ""
+    status: str = "Unknown"
+    last_transition_time: Time | None = None
+    reason: str = ""
+    message: str = ""
+
+
+class DeploymentCondition(WorkloadCondition, frozen=True, kw_only=True):
+    last_update_time: Time | None = None
+
+
+class ReplicaSetSpec(View, frozen=True, kw_only=True):
+    replicas: int | None = None
+    min_ready_seconds: int = 0
+    selector: LabelSelector | None = None
+    template: PodTemplateSpec = PodTemplateSpec()
+
+
+class ReplicaSetStatus(View, frozen=True, kw_only=True):
+    replicas: int = 0
+    fully_labeled_replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    terminating_replicas: int | None = None
+    observed_generation: int = 0
+    conditions: tuple[WorkloadCondition, ...] = ()
+
+
+class ReplicaSet(Object, frozen=True, kw_only=True):
+    spec: ReplicaSetSpec = ReplicaSetSpec()
+    status: ReplicaSetStatus = ReplicaSetStatus()
+
+
+class RollingUpdateDeployment(View, frozen=True, kw_only=True):
+    max_unavailable: IntOrName | None = None
+    max_surge: IntOrName | None = None
+
+
+class DeploymentStrategy(View, frozen=True, kw_only=True):
+    type: str = ""
+    rolling_update: RollingUpdateDeployment | None = None
+
+
+class DeploymentSpec(View, frozen=True, kw_only=True):
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplateSpec = PodTemplateSpec()
+    strategy: DeploymentStrategy = DeploymentStrategy()
+    min_ready_seconds: int = 0
+    revision_history_limit: int | None = None
+    paused: bool = False
+    progress_deadline_seconds: int | None = None
+
+
+class DeploymentStatus(View, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    replicas: int = 0
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    unavailable_replicas: int = 0
+    conditions: tuple[DeploymentCondition, ...] = ()
+    collision_count: int | None = None
+
+
+class Deployment(Object, frozen=True, kw_only=True):
+    spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()
+
+
+class ClaimRetentionPolicy(View, frozen=True, kw_only=True):
+    when_deleted: str = ""
+    when_scaled: str = ""
+
+
+class Ordinals(View, frozen=True, kw_only=True):
+    start: int = 0
+
+
+class RollingUpdateStatefulSet(View, frozen=True, kw_only=True):
+    partition: int | None = None
+    max_unavailable: IntOrName | None = None
+
+
+class StatefulSetUpdateStrategy(View, frozen=True, kw_only=True):
+    type: str = ""
+    rolling_update: RollingUpdateStatefulSet | None = None
+
+
+class StatefulSetSpec(View, frozen=True, kw_only=True):
+    replicas: int | None = None
+    selector: LabelSelector | None = None
+    template: PodTemplateSpec = PodTemplateSpec()
+    volume_claim_templates: tuple[ClaimTemplate, ...] = ()
+    service_name: str = ""
+    pod_management_policy: str = ""
+    update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
+    revision_history_limit: int | None = None
+    min_ready_seconds: int = 0
+    persistent_volume_claim_retention_policy: ClaimRetentionPolicy | None = None
+    ordinals: Ordinals | None = None
+
+
+class StatefulSetStatus(View, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    current_replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    collision_count: int | None = None
+    conditions: tuple[WorkloadCondition, ...] = ()
+
+
+class StatefulSet(Object, frozen=True, kw_only=True):
+    spec: StatefulSetSpec = StatefulSetSpec()
+    status: StatefulSetStatus = StatefulSetStatus()
+
+
+class ControllerRevision(Object, frozen=True, kw_only=True):
+    """`data` is whatever the controller keeps there."""
+
+    revision: int = 0
+    data: Any = field(default=None)

@@ -1,0 +1,180 @@
+"""VirtualMachinePool: a number of like machines, kept, updated, scaled and healed together (seed 003)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from herder.api.kinds.base import Kind
+from herder.api.kinds.machine import VirtualMachineSpec
+from herder.api.meta import Condition, LabelSelector, TemplateMeta
+from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule, View, at_most_one, doc, exactly_one
+
+BasePolicy = Literal["Oldest", "Newest", "Random"]
+StatePreservation = Literal["Disabled", "Offline", "Online"]
+
+_STRATEGIES = at_most_one("unmanaged", "opportunistic", "proactive")
+_SOME_UNAVAILABLE = Rule(
+    "self != 0 && self != '0%'",
+    "must be at least 1 or 1%: with 0 no machine could ever be updated",
+)
+_SELECTION = "Which machines go first; at random, those that are missed least first, when absent."
+_PRESERVATION = (
+    "What stays of a machine that is taken away: Disabled (nothing, the default), Offline (its volumes), Online (its volumes and"
+    " its memory). It is used again by the machine that later gets the same name."
+)
+
+
+class Unmanaged(View, frozen=True, kw_only=True):
+    """Nothing is done by itself."""
+
+
+class OrderedPolicy(View, frozen=True, kw_only=True):
+    """One kind of machine that goes before the rest."""
+
+    RULES = (exactly_one("labelSelector", "nodeSelector"),)
+
+    label_selector: Annotated[LabelSelector, doc("Machines with these labels.")] | None = None
+    node_selector: Annotated[Labels, doc("Machines that run on a node with all these labels.", min_properties=1)] | None = None
+
+
+class SelectionPolicy(View, frozen=True, kw_only=True):
+    """Which machines go first."""
+
+    ordered_policies: (
+        Annotated[
+            tuple[OrderedPolicy, ...],
+            doc("Machines that match the first entry go first, then those of the second, …, then all others.", max_length=32),
+        ]
+        | None
+    ) = None
+    base_policy: Annotated[BasePolicy, doc("Order within each group: Oldest, Newest or Random (the default).")] | None = None
+
+
+class OpportunisticUpdate(View, frozen=True, kw_only=True):
+    """Machines are updated while they are off."""
+
+
+class ProactiveUpdate(View, frozen=True, kw_only=True):
+    """Machines are restarted to update them."""
+
+    selection_policy: Annotated[SelectionPolicy, doc(_SELECTION)] | None = None
+
+
+class UpdateStrategy(View, frozen=True, kw_only=True):
+    """How machines get a changed template."""
+
+    RULES = (_STRATEGIES,)
+
+    unmanaged: Annotated[Unmanaged, doc("They do not: people update them one by one.")] | None = None
+    opportunistic: Annotated[OpportunisticUpdate, doc("While they are off.")] | None = None
+    proactive: Annotated[ProactiveUpdate, doc("By a restart, a few at a time (the default).")] | None = None
+
+
+class OpportunisticScaleIn(View, frozen=True, kw_only=True):
+    """Machines are taken while they are off."""
+
+    state_preservation: Annotated[StatePreservation, doc(_PRESERVATION)] | None = None
+
+
+class ProactiveScaleIn(View, frozen=True, kw_only=True):
+    """Machines are shut down to take them."""
+
+    selection_policy: Annotated[SelectionPolicy, doc(_SELECTION)] | None = None
+    state_preservation: Annotated[StatePreservation, doc(_PRESERVATION)] | None = None
+
+
+class ScaleInStrategy(View, frozen=True, kw_only=True):
+    """How machines are taken away when there are more than replicas."""
+
+    RULES = (_STRATEGIES,)
+
+    unmanaged: Annotated[Unmanaged, doc("They are not: people delete them one by one.")] | None = None
+    opportunistic: Annotated[OpportunisticScaleIn, doc("While they are off.")] | None = None
+    proactive: Annotated[ProactiveScaleIn, doc("By shutting them down (the default).")] | None = None
+
+
+class NameGeneration(View, frozen=True, kw_only=True):
+    """Which names in the template get the machine's number."""
+
+    append_postfix_to_secret_references: (
+        Annotated[bool, doc("Whether each machine has Secrets of its own: <name>-<number>. Default false.", default=False)] | None
+    ) = None
+    append_postfix_to_config_map_references: (
+        Annotated[bool, doc("Whether each machine has ConfigMaps of its own: <name>-<number>. Default false.", default=False)]
+        | None
+    ) = None
+
+
+class Autohealing(View, frozen=True, kw_only=True):
+    """When a machine that does not start is deleted, with its volumes, and made again."""
+
+    startup_failure_threshold: (
+        Annotated[int, doc("Failures to start in a row that it takes. Default 3.", ge=1, format="int32", default=3)] | None
+    ) = None
+    min_failing_duration: (
+        Annotated[Duration, doc("How long a machine must also have been failing, for example 10m. Default 0s.")] | None
+    ) = None
+
+
+class PoolTemplate(View, frozen=True, kw_only=True):
+    """What each machine of the pool looks like."""
+
+    metadata: Annotated[TemplateMeta, doc("Labels and annotations of each VirtualMachine.", nullable=True)] | None = None
+    spec: Annotated[VirtualMachineSpec, doc("Each VirtualMachine. Its dataVolumeTemplates get the machine's number.")]
+
+
+class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
+    """How many machines, what they look like and how they are treated."""
+
+    replicas: Annotated[Count, doc("How many machines there should be.")]
+    template: Annotated[PoolTemplate, doc("What each machine looks like.")]
+    paused: Annotated[bool, doc("Whether the pool is left alone: no scaling, no updates, no healing. Default false.")] | None = None
+    max_unavailable: (
+        Annotated[
+            IntOrPercent,
+            doc(
+                "How many machines may be unavailable during an update: a number, or a percentage of replicas, rounded down, but at"
+                " least 1. Default 25%.",
+                default="25%",
+                minimum=0,
+                rules=(_SOME_UNAVAILABLE,),
+            ),
+        ]
+        | None
+    ) = None
+    name_generation: Annotated[NameGeneration, doc("Which names in the template get the machine's number.")] | None = None
+    update_strategy: Annotated[UpdateStrategy, doc("How machines get a changed template; proactive when absent.")] | None = None
+    scale_in_strategy: Annotated[ScaleInStrategy, doc("How machines are taken away; proactive when absent.")] | None = None
+    autohealing: Annotated[Autohealing, doc("Replace machines that do not start; {} enables it. Off when absent.")] | None = None
+
+
+class VirtualMachinePoolStatus(View, frozen=True, kw_only=True):
+    """How many machines there are, and in which state."""
+
+    observed_generation: Annotated[Bytes, doc("Generation of the spec that this status describes.")] | None = None
+    replicas: Annotated[Count, doc("Machines of the pool.")] | None = None
+    ready_replicas: Annotated[Count, doc("Machines that are ready.")] | None = None
+    updated_replicas: Annotated[Count, doc("Machines with the current template.")] | None = None
+    unavailable_replicas: Annotated[Count, doc("Machines that should be ready and are not.")] | None = None
+    surplus_replicas: Annotated[Count, doc("Machines beyond replicas that the strategy does not let us take yet.")] | None = None
+    preserved_states: Annotated[Count, doc("Machines that are gone and whose state is kept.")] | None = None
+    detached: Annotated[tuple[str, ...], doc("Machines that were detached and still hold their number.", max_length=256)] | None = (
+        None
+    )
+    label_selector: Annotated[str, doc("Selects the pods of the pool's machines, for autoscalers.", max_length=4096)] | None = None
+    current_revision: Annotated[str, doc("Revision of the template that most machines come from.", max_length=253)] | None = None
+    update_revision: Annotated[str, doc("Revision of the template as it is now.", max_length=253)] | None = None
+    conditions: (
+        Annotated[
+            tuple[Condition, ...],
+            doc("Progressing, ReplicaFailure, Paused, …", max_length=64, list_keys=("type",)),
+        ]
+        | None
+    ) = None
+
+
+class VirtualMachinePool(Kind, frozen=True, kw_only=True):
+    """A number of like machines, kept, updated, scaled and healed together."""
+
+    spec: Annotated[VirtualMachinePoolSpec, doc("What is wanted.")]
+    status: Annotated[VirtualMachinePoolStatus, doc("What is.")] | None = None

@@ -1,0 +1,75 @@
+"""What is wrong with an object, as a value: which field, which value, and what would be right.
+
+Validation is pure and returns these. The embedded engine and the admission webhook turn them into the same sentences, in the
+words that Kubernetes uses, so that a person reads one language on both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+REQUIRED = "FieldValueRequired"
+INVALID = "FieldValueInvalid"
+NOT_SUPPORTED = "FieldValueNotSupported"
+DUPLICATE = "FieldValueDuplicate"
+FORBIDDEN = "FieldValueForbidden"
+NOT_FOUND = "FieldValueNotFound"
+TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
+TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+class Problem(msgspec.Struct, frozen=True, gc=False):
+    """One thing wrong with one field. `field` is a path such as `spec.containers[0].name`."""
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+def shown(value: Any) -> str:
+    """A value as a person typed it: strings in quotes, everything else as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def required(field: str, detail: str = "") -> Problem:
+    return Problem(field, REQUIRED, f"Required value: {detail}" if detail else "Required value")
+
+
+def invalid(field: str, value: Any, detail: str) -> Problem:
+    return Problem(field, INVALID, f"Invalid value: {shown(value)}: {detail}")
+
+
+def type_invalid(field: str, value: Any, detail: str) -> Problem:
+    return Problem(field, TYPE_INVALID, f"Invalid value: {shown(value)}: {detail}")
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Problem:
+    listed = ", ".join(shown(one) for one in supported)
+    return Problem(field, NOT_SUPPORTED, f"Unsupported value: {shown(value)}: supported values: {listed}")
+
+
+def duplicate(field: str, value: Any) -> Problem:
+    return Problem(field, DUPLICATE, f"Duplicate value: {shown(value)}")
+
+
+def forbidden(field: str, detail: str) -> Problem:
+    return Problem(field, FORBIDDEN, f"Forbidden: {detail}")
+
+
+def not_found(field: str, value: Any) -> Problem:
+    return Problem(field, NOT_FOUND, f"Not found: {shown(value)}")
+
+
+def too_long(field: str, limit: int) -> Problem:
+    return Problem(field, TOO_LONG, f"Too long: may not be more than {limit} bytes")
+
+
+def too_many(field: str, count: int, limit: int) -> Problem:
+    return Problem(field, TOO_MANY, f"Too many: {count}: must have at most {limit} items")

@@ -1,0 +1,121 @@
+"""The words by which status and events say why. Programs compare them, people search for them: each is written here, once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Conditions of machines and instances
+READY: Final = "Ready"
+LIVE_MIGRATABLE: Final = "LiveMigratable"
+PAUSED: Final = "Paused"
+PROVISIONED: Final = "Provisioned"
+RESTART_REQUIRED: Final = "RestartRequired"
+FAILURE: Final = "Failure"
+
+# What a machine shows in one word (VirtualMachine.status.printableStatus)
+PROVISIONING: Final = "Provisioning"
+STARTING: Final = "Starting"
+RUNNING: Final = "Running"
+STOPPING: Final = "Stopping"
+STOPPED: Final = "Stopped"
+MIGRATING: Final = "Migrating"
+TERMINATING: Final = "Terminating"
+UNKNOWN: Final = "Unknown"
+CRASH_LOOP_BACK_OFF: Final = "CrashLoopBackOff"
+ERROR_UNSCHEDULABLE: Final = "ErrorUnschedulable"
+ERROR_PVC_NOT_FOUND: Final = "ErrorPvcNotFound"
+DATA_VOLUME_ERROR: Final = "DataVolumeError"
+WAITING_FOR_VOLUME_BINDING: Final = "WaitingForVolumeBinding"
+
+# Why an instance waits or ends
+GUEST_NOT_RUNNING: Final = "GuestNotRunning"
+GUEST_SHUT_DOWN: Final = "GuestShutDown"
+GUEST_CRASHED: Final = "GuestCrashed"
+LIVENESS_PROBE_FAILED: Final = "LivenessProbeFailed"
+MISSING_SECRET: Final = "MissingSecret"
+MISSING_CONFIG_MAP: Final = "MissingConfigMap"
+MISSING_CLAIM: Final = "MissingClaim"
+NODE_LOST: Final = "NodeLost"
+NODE_NOT_FENCED: Final = "NodeNotFenced"
+UNSUPPORTED: Final = "Unsupported"
+MIGRATABILITY_LEVEL_NOT_REACHED: Final = "MigratabilityLevelNotReached"
+
+# Why an instance cannot be moved
+DISKS_NOT_LIVE_MIGRATABLE: Final = "DisksNotLiveMigratable"
+INTERFACE_NOT_LIVE_MIGRATABLE: Final = "InterfaceNotLiveMigratable"
+HOST_DEVICE_NOT_LIVE_MIGRATABLE: Final = "HostDeviceNotLiveMigratable"
+RUNTIME_NOT_LIVE_MIGRATABLE: Final = "RuntimeNotLiveMigratable"
+CPU_NOT_LIVE_MIGRATABLE: Final = "CPUNotLiveMigratable"
+
+# Why a migration waits
+WAITING_FOR_CLUSTER_LIMIT: Final = "WaitingForClusterLimit"
+WAITING_FOR_OUTBOUND_LIMIT: Final = "WaitingForOutboundLimit"
+WAITING_FOR_INBOUND_LIMIT: Final = "WaitingForInboundLimit"
+TARGET_UNSCHEDULABLE: Final = "TargetUnschedulable"
+
+# Why a migration failed
+NO_MATCHING_NODE: Final = "NoMatchingNode"
+NODE_NOT_FOUND: Final = "NodeNotFound"
+ALREADY_ON_NODE: Final = "AlreadyOnNode"
+CONFLICTING_NODE_SELECTOR: Final = "ConflictingNodeSelector"
+MISSING_CPU_FEATURES: Final = "MissingCPUFeatures"
+PENDING_TIMEOUT: Final = "PendingTimeout"
+COMPLETION_TIMEOUT: Final = "CompletionTimeout"
+NO_PROGRESS: Final = "NoProgress"
+TARGET_POD_FAILED: Final = "TargetPodFailed"
+SOURCE_STOPPED: Final = "SourceStopped"
+VMI_NOT_FOUND: Final = "VMINotFound"
+NOT_LIVE_MIGRATABLE: Final = "NotLiveMigratable"
+ANOTHER_MIGRATION: Final = "AnotherMigration"
+CANCELLED: Final = "Cancelled"
+INVALID: Final = "Invalid"
+
+# MigrationPolicies
+ACCEPTED: Final = "Accepted"
+DUPLICATE_SELECTORS: Final = "DuplicateSelectors"
+NO_SELECTORS: Final = "NoSelectors"
+
+# Pools
+PROGRESSING: Final = "Progressing"
+REPLICA_FAILURE: Final = "ReplicaFailure"
+ROLLOUT_STUCK: Final = "RolloutStuck"
+ROLLOUT_COMPLETE: Final = "RolloutComplete"
+FAILED_CREATE: Final = "FailedCreate"
+FAILED_DELETE: Final = "FailedDelete"
+VOLUME_NOT_OWNED: Final = "VolumeNotOwned"
+CANNOT_SAVE_MEMORY: Final = "CannotSaveMemory"
+HEALING: Final = "Healing"
+
+# Conditions of a PodMigrationJob
+RESERVATION_CREATED: Final = "ReservationCreated"
+RESERVATION_SCHEDULED: Final = "ReservationScheduled"
+PREEMPTION: Final = "Preemption"
+EVICTION: Final = "Eviction"
+POD_SCHEDULED: Final = "PodScheduled"
+POD_BOUND_RESERVATION: Final = "PodBoundReservation"
+RESERVATION_BOUND: Final = "ReservationBound"
+
+# Why a PodMigrationJob is where it is
+TIMEOUT: Final = "Timeout"
+FAILED_CREATE_RESERVATION: Final = "FailedCreateReservation"
+UNSCHEDULABLE: Final = "Unschedulable"
+MISSING_POD: Final = "MissingPod"
+MISSING_RESERVATION: Final = "MissingReservation"
+PREEMPTING: Final = "Preempting"
+PREEMPT_COMPLETE: Final = "PreemptComplete"
+EVICTING: Final = "Evicting"
+FAILED_EVICT: Final = "FailedEvict"
+EVICT_COMPLETE: Final = "EvictComplete"
+WAIT_FOR_POD_BIND_RESERVATION: Final = "WaitForPodBindReservation"
+FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
+
+# Reservations
+SCHEDULED: Final = "Scheduled"
+EXPIRED: Final = "Expired"
+
+# DataVolumes
+BOUND: Final = "Bound"
+IMPORT_FAILED: Final = "ImportFailed"
+CLONE_FAILED: Final = "CloneFailed"
+NOT_A_DISK_IMAGE: Final = "NotADiskImage"
+SOURCE_FORBIDDEN: Final = "SourceForbidden"

@@ -1,0 +1,54 @@
+"""The world outside: the time, and fresh ids. Injected everywhere, so that a simulation can decide both."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Protocol
+
+# Kubernetes leaves out vowels and look-alikes, so that no random suffix spells a word.
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH = 5
+
+
+class World(Protocol):
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def random(self) -> float:
+        """From 0 up to but not including 1."""
+        ...
+
+    def uid(self) -> str: ...
+
+    def suffix(self) -> str:
+        """The random end of a generated name."""
+        ...
+
+
+class RealWorld:
+    def now(self) -> float:
+        return time.time()
+
+    def random(self) -> float:
+        return random.random()
+
+    def uid(self) -> str:
+        return str(uuid.uuid4())
+
+    def suffix(self) -> str:
+        return "".join(secrets.choice(SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
+
+
+def timestamp(seconds: float) -> str:
+    """metav1.Time: RFC 3339, whole seconds, UTC."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(seconds: float) -> str:
+    """metav1.MicroTime, as Leases carry it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

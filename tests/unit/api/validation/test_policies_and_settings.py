@@ -1,0 +1,80 @@
+"""MigrationPolicy and KubeVirt, beyond their schemas."""
+
+from typing import Any
+
+import pytest
+
+from herder.api.problems import INVALID, REQUIRED, TYPE_INVALID
+from herder.api.validation import advice_on, problems_of
+
+Json = dict[str, Any]
+
+
+def _policy(selectors: Any, **spec: Any) -> Json:
+    body = spec if selectors is None else {"selectors": selectors, **spec}
+    return {"apiVersion": "migrations.kubevirt.io/v1alpha1", "kind": "MigrationPolicy", "metadata": {"name": "a"}, "spec": body}
+
+
+def _settings(name: str = "kubevirt", **migrations: Any) -> Json:
+    metadata = {"name": name, "namespace": "kubevirt"}
+    spec = {"configuration": {"migrations": migrations}}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    "selectors", [None, {}, {"namespaceSelector": {}}, {"namespaceSelector": {}, "virtualMachineInstanceSelector": {}}]
+)
+def test_a_policy_that_selects_nothing_is_refused_with_advice(selectors: Any) -> None:
+    (problem,) = problems_of(_policy(selectors))
+    assert (problem.field, problem.reason) == ("spec.selectors", REQUIRED)
+    assert "spec.configuration.migrations of the KubeVirt object" in problem.message
+
+
+@pytest.mark.parametrize("value", [True, False, 7, "db", ""])
+def test_values_that_yaml_takes_for_something_else_are_labels_all_the_same(value: Any) -> None:
+    assert problems_of(_policy({"namespaceSelector": {"hpc-workloads": value}})) == []
+
+
+@pytest.mark.parametrize("value", [1.5, None, ["a"], {"a": "b"}])
+def test_a_value_that_can_be_no_label_is_refused(value: Any) -> None:
+    (problem,) = problems_of(_policy({"namespaceSelector": {"version": value}}))
+    assert (problem.field, problem.reason) == ("spec.selectors.namespaceSelector[version]", TYPE_INVALID)
+    assert problem.message.endswith('must be a string: write it in quotes, for example "1.0"')
+
+
+def test_a_key_and_a_value_must_be_a_labels() -> None:
+    problems = problems_of(_policy({"virtualMachineInstanceSelector": {"a b": "x", "ok": "-x"}}))
+    assert [problem.field for problem in problems] == [
+        "spec.selectors.virtualMachineInstanceSelector",
+        "spec.selectors.virtualMachineInstanceSelector[ok]",
+    ]
+    assert all(problem.reason == INVALID for problem in problems)
+
+
+def test_a_bandwidth_must_be_an_amount() -> None:
+    (problem,) = problems_of(_policy({"namespaceSelector": {"a": "b"}}, bandwidthPerMigration="64 Mi"))
+    assert problem.field == "spec.bandwidthPerMigration"
+    assert problem.message.startswith('Invalid value: "64 Mi"')
+
+
+def test_the_drain_taint_must_be_a_key() -> None:
+    (problem,) = problems_of(_settings(nodeDrainTaintKey="drain me"))
+    assert problem.field == "spec.configuration.migrations.nodeDrainTaintKey"
+    assert problems_of(_settings(nodeDrainTaintKey="kubevirt.io/drain", bandwidthPerMigration="64Mi")) == []
+
+
+def test_a_level_that_no_node_reaches_is_accepted_with_advice() -> None:
+    document = _settings(requireHostModelMigratabilityLevel=100)
+    assert problems_of(document) == []
+    (advice,) = advice_on(document)
+    assert "no node reaches 100" in advice
+    assert advice_on(_settings(requireHostModelMigratabilityLevel=99)) == []
+
+
+def test_settings_that_nobody_reads_are_pointed_out() -> None:
+    assert advice_on(_settings("other")) == ["only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored"]
+
+
+def test_other_kinds_are_none_of_our_business() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod"}
+    assert (problems_of(pod), advice_on(pod)) == ([], [])
