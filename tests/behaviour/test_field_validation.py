@@ -1,0 +1,97 @@
+"""Fields that no schema knows, and fields said twice."""
+
+import re
+
+import pytest
+
+from tests.behaviour.manifests import config_map, container, pod
+from tests.engines.api import Api
+from tests.engines.resources import CONFIG_MAPS, PODS
+
+MISTYPED = {**config_map("a", colour="red"), "dta": {"k": "v"}}
+TWICE = b"""{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"x": "1", "x": "2"}},
+             "immutable": false, "immutable": true}"""
+
+
+def plain(texts: list[str]) -> list[str]:
+    """Without the hint at the field that was probably meant, which the embedded engine adds."""
+    return [re.sub(r" \(did you mean [^?]*\?\)", "", text) for text in texts]
+
+
+async def test_strict_refuses_unknown_fields(api: Api, namespace: str) -> None:
+    reply = await api.create(CONFIG_MAPS, MISTYPED, namespace, fieldValidation="Strict")
+    reply.refused(400, "BadRequest")
+    assert plain([reply.message])[0] == (
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
+        'unknown field "metadata.colour", unknown field "dta"'
+    )
+    assert (await api.get(CONFIG_MAPS, "a", namespace)).code == 404
+
+
+async def test_strict_says_where_the_field_is(api: Api, namespace: str) -> None:
+    body = pod("a", containers=[container(), container("b", env=[{"name": "x", "valeu": "y"}])], nodeNam="n")
+    reply = await api.create(PODS, body, namespace, fieldValidation="Strict")
+    reply.refused(400, "BadRequest")
+    assert 'unknown field "spec.containers[1].env[0].valeu"' in reply.message
+    assert 'unknown field "spec.nodeNam"' in reply.message
+
+
+async def test_strict_refuses_what_is_said_twice(api: Api, namespace: str) -> None:
+    reply = await api.request("POST", CONFIG_MAPS.path(namespace), TWICE, fieldValidation="Strict")
+    reply.refused(400, "BadRequest")
+    assert reply.message.endswith('strict decoding error: duplicate field "metadata.labels.x", duplicate field "immutable"')
+
+
+@pytest.mark.parametrize("params", [{"fieldValidation": "Warn"}, {}], ids=["asked", "by default"])
+async def test_warn_drops_unknown_fields_with_a_warning(api: Api, namespace: str, params: dict[str, str]) -> None:
+    reply = await api.create(CONFIG_MAPS, MISTYPED, namespace, **params)
+    assert reply.code == 201
+    assert "dta" not in reply.body
+    assert sorted(plain(reply.warnings)) == ['299 - "unknown field \\"dta\\""', '299 - "unknown field \\"metadata.colour\\""']
+
+
+async def test_warn_takes_the_last_of_what_is_said_twice(api: Api, namespace: str) -> None:
+    reply = await api.request("POST", CONFIG_MAPS.path(namespace), TWICE, fieldValidation="Warn")
+    assert reply.ok["metadata"]["labels"] == {"x": "2"}
+    assert reply.ok["immutable"] is True
+    assert reply.warnings == ['299 - "duplicate field \\"metadata.labels.x\\""', '299 - "duplicate field \\"immutable\\""']
+
+
+async def test_ignore_is_silent(api: Api, namespace: str) -> None:
+    reply = await api.create(CONFIG_MAPS, MISTYPED, namespace, fieldValidation="Ignore")
+    assert reply.code == 201
+    assert "dta" not in reply.body
+    assert reply.warnings == []
+
+
+async def test_names_of_fields_are_told_apart_by_case(api: Api, namespace: str) -> None:
+    reply = await api.create(CONFIG_MAPS, {**config_map("a"), "Data": {"k": "v"}}, namespace)
+    assert "data" not in reply.ok
+    assert plain(reply.warnings) == ['299 - "unknown field \\"Data\\""']
+
+
+async def test_an_update_is_validated_too(api: Api, namespace: str) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"), namespace)
+    (await api.update(CONFIG_MAPS, MISTYPED, namespace, fieldValidation="Strict")).refused(400, "BadRequest")
+    assert len((await api.update(CONFIG_MAPS, MISTYPED, namespace)).warnings) == 2
+
+
+async def test_a_patch_with_unknown_fields_is_invalid_or_warned_about(api: Api, namespace: str) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"), namespace)
+    strict = await api.patch(CONFIG_MAPS, "a", {"dta": {"k": "v"}}, namespace, fieldValidation="Strict")
+    strict.refused(422, "Invalid")
+    assert strict.causes == [("FieldValueInvalid", "patch")]
+    assert 'strict decoding error: unknown field "dta"' in strict.message
+    warned = await api.patch(CONFIG_MAPS, "a", {"dta": {"k": "v"}}, namespace)
+    assert warned.ok.keys() == {"kind", "apiVersion", "metadata"}
+    assert plain(warned.warnings) == ['299 - "unknown field \\"dta\\""']
+    json = await api.patch(
+        CONFIG_MAPS, "a", [{"op": "add", "path": "/dta", "value": 1}], namespace, kind="json", fieldValidation="Strict"
+    )
+    json.refused(422, "Invalid")
+
+
+async def test_another_kind_of_validation_is_invalid(api: Api, namespace: str) -> None:
+    reply = await api.create(CONFIG_MAPS, config_map("a"), namespace, fieldValidation="Lenient")
+    assert reply.refused(422, "Invalid")["kind"] == "CreateOptions"
+    assert reply.causes == [("FieldValueNotSupported", "fieldValidation")]

@@ -1,0 +1,127 @@
+"""Which engine the tests run against, and the fixtures that every test through the API uses."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any
+
+import pytest
+
+from tests.engines.api import Api, connect
+from tests.engines.engine import NAMES, Engine, Unavailable
+from tests.engines.pool import Answer, Broker, Pool, ask_broker
+from tests.engines.resources import NAMESPACES
+
+
+class EngineMissing(pytest.skip.Exception):
+    """Skips all tests of an engine for one and the same reason."""
+
+
+_POOL = pytest.StashKey[Pool]()
+_BROKER = pytest.StashKey[Broker]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=[*NAMES, "all"], default="embedded", help="what tests/behaviour runs against")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not _is_worker(config):
+        config.stash[_POOL] = pool = Pool()
+        config.add_cleanup(pool.close)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Only in the process that starts the workers of a parallel run."""
+    stash: pytest.Stash = node.config.stash
+    if _BROKER not in stash:
+        stash[_BROKER] = Broker(stash[_POOL])
+    node.workerinput["engines"] = stash[_BROKER].address
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--engine")
+        metafunc.parametrize("engine", NAMES if chosen == "all" else [chosen], indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of what only one engine has are not asked of the other."""
+    kept = [item for item in items if _asked(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not _asked(item)])
+        items[:] = kept
+
+
+def _asked(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("only_on")
+    parameters: Any = getattr(item, "callspec", None)
+    return marker is None or parameters is None or parameters.params.get("engine") == marker.args[0]
+
+
+@pytest.fixture(scope="session")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return running_engine(request.config, request.param)
+
+
+def running_engine(config: pytest.Config, name: str) -> Engine:
+    answer = _ask(config, name)
+    if isinstance(answer, Unavailable):
+        raise EngineMissing(str(answer))
+    if isinstance(answer, RuntimeError):
+        pytest.fail(f"the {name} engine did not start: {answer}", pytrace=False)
+    return answer
+
+
+def _ask(config: pytest.Config, name: str) -> Answer:
+    if _is_worker(config):
+        return ask_broker(vars(config)["workerinput"]["engines"], name)
+    return config.stash[_POOL].ask(name)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """All tests that miss an engine are one line of the summary: it folds those that were skipped at the same place."""
+    report = yield
+    if call.excinfo is not None and isinstance(call.excinfo.value, EngineMissing):
+        report.longrepr = (__file__, 0, f"Skipped: {call.excinfo.value}")
+    return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI everything is there: what could not run there is a failure, not a footnote."""
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped") and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if os.environ.get("CI") and terminalreporter.stats.get("skipped"):
+        terminalreporter.write_line("A skipped test is a failure where CI is set.", red=True)
+
+
+@pytest.fixture(scope="session")
+async def api(engine: Engine) -> AsyncIterator[Api]:
+    async with connect(engine) as connected:
+        yield connected
+
+
+@pytest.fixture
+def unique() -> Callable[..., str]:
+    """Names that no other test uses, for what lives outside namespaces."""
+    return lambda prefix="test": f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def namespace(api: Api, unique: Callable[..., str]) -> str:
+    """A namespace of the test's own. It goes with the engine: a real one is busy for a minute with clearing away a few
+    hundred of them, and the tests of that very clearing would wait behind."""
+    name = unique()
+    (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok  # noqa: B018
+    return name

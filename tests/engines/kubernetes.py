@@ -1,0 +1,148 @@
+"""A real Kubernetes control plane without kubelets: etcd, API server, scheduler, controller manager."""
+
+import json
+import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.engines.certificates import Authority, Pair, write_key
+from tests.engines.engine import Engine, Unavailable
+from tests.engines.processes import Child, free_ports, wait_until_ready
+
+_BUILD = Path(__file__).parents[2] / "tools" / "kube" / "build.sh"
+_PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+
+
+def find_programs() -> Path:
+    """The folder with the programs, built now if they never were."""
+    answer = subprocess.run([str(_BUILD), *_PROGRAMS], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        lines = answer.stderr.strip().splitlines() or ["no reason given"]
+        raise Unavailable(f"the kubernetes engine is not available: {lines[-1]}")
+    return Path(answer.stdout.strip())
+
+
+@contextmanager
+def run_kubernetes(folder: Path) -> Generator[Engine]:
+    programs = find_programs()
+    etcd_port, peer_port, port = free_ports(3)
+    authority = Authority(folder)
+    admin = authority.sign("admin", "system:masters")
+    engine = _engine(folder, f"https://127.0.0.1:{port}", authority, admin)
+    serving = authority.sign("serving")
+    write_key(folder / "accounts.key")
+    children: list[Child] = []
+
+    def start(command: list[str]) -> Child:
+        children.append(Child([str(programs / command[0]), *command[1:]], folder / f"{command[0]}.log"))
+        return children[-1]
+
+    try:
+        start(_etcd(folder, etcd_port, peer_port, authority, serving))
+        start(_api_server(folder, port, etcd_port, authority, serving))
+        wait_until_ready(engine, children, 60)
+        # Only now: started earlier they would sleep for seconds before they try again.
+        manager = start(_controller_manager(folder, engine))
+        start(_scheduler(engine))
+        _wait_for_controllers(manager)
+        yield engine
+    finally:
+        for child in reversed(children):
+            child.stop()  # nothing of it is kept: no reason to ask
+
+
+def _wait_for_controllers(manager: Child, patience: float = 30) -> None:
+    """The garbage collector is the last to be of use: without it, tests of owners only wait longer."""
+    deadline = time.monotonic() + patience
+    while "Proceeding to collect garbage" not in manager.log.read_text(errors="replace") and time.monotonic() < deadline:
+        manager.check()
+        time.sleep(0.05)
+
+
+def _engine(folder: Path, server: str, authority: Authority, admin: Pair) -> Engine:
+    kubeconfig = folder / "kubeconfig"
+    user = {"client-certificate": str(admin.certificate), "client-key": str(admin.key)}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority": str(authority.certificate)}}],
+        "users": [{"name": "admin", "user": user}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        "current-context": "test",
+    }
+    kubeconfig.write_text(json.dumps(document))
+    return Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, kubeconfig)
+
+
+def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
+    client, peer = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
+    return [
+        "etcd",
+        f"--data-dir={folder / 'etcd'}",
+        "--unsafe-no-fsync",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=default={peer}",
+        "--client-cert-auth",
+        f"--trusted-ca-file={authority.certificate}",
+        f"--cert-file={serving.certificate}",
+        f"--key-file={serving.key}",
+        "--heartbeat-interval=500",  # no peers to hear from; a busy machine must not look like a lost leader
+        "--election-timeout=2500",
+        "--log-level=warn",
+    ]
+
+
+def _api_server(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
+    return [
+        "kube-apiserver",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--tls-cert-file={serving.certificate}",
+        f"--tls-private-key-file={serving.key}",
+        f"--client-ca-file={authority.certificate}",
+        f"--cert-dir={folder}",
+        f"--etcd-servers=https://127.0.0.1:{etcd_port}",
+        f"--etcd-cafile={authority.certificate}",
+        f"--etcd-certfile={serving.certificate}",
+        f"--etcd-keyfile={serving.key}",
+        "--authorization-mode=RBAC",
+        "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody makes one for them here
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={folder / 'accounts.key'}",
+        f"--service-account-signing-key-file={folder / 'accounts.key'}",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--endpoint-reconciler-type=none",  # 127.0.0.1 is no address for an endpoint
+        "--profiling=false",
+    ]
+
+
+def _controller_manager(folder: Path, engine: Engine) -> list[str]:
+    return [
+        "kube-controller-manager",
+        f"--kubeconfig={engine.kubeconfig}",
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+        "--leader-elect=false",
+        f"--service-account-private-key-file={folder / 'accounts.key'}",
+        f"--root-ca-file={engine.ca}",
+        "--concurrent-namespace-syncs=10",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--profiling=false",
+    ]
+
+
+def _scheduler(engine: Engine) -> list[str]:
+    return [
+        "kube-scheduler",
+        f"--kubeconfig={engine.kubeconfig}",
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+        "--leader-elect=false",
+        "--profiling=false",
+    ]
