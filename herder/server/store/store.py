@@ -1,0 +1,287 @@
+"""Reads are of what is durable; writes are decided against what is being written; listeners see each step once, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from herder.server.store.database import DELETE, PUT, Database, Replay, Row
+from herder.server.store.history import CompactedError, History
+from herder.server.store.records import ADDED, DELETED, MODIFIED, Change, Record, key_of
+from herder.server.store.tables import Table, scan_as_of
+from herder.server.store.writer import Job, StorageFullError, Writer
+
+REPLAY_LIMIT = 200_000
+COMPACT_SLICE = 500
+
+
+class StoreStopped(Exception):
+    """The disk failed in a way that leaves open what is on it: the store stops, and reads the truth again when started anew."""
+
+
+class _Pending(NamedTuple):
+    """A write on its way to the disk: what the object will be (None: gone), and who waits for it."""
+
+    change: Change
+    future: asyncio.Future[None]
+
+
+class _Superseded(NamedTuple):
+    at: int
+    revision: int
+
+
+Listener = Callable[[Change], None]
+
+
+class Store:
+    def __init__(self, database: Database, writer: Writer, reader: Callable[[], Database] | None = None) -> None:
+        self._writer = writer
+        self._open_reader = reader or (lambda: Database(database.path))
+        self._tables: dict[str, Table] = {}
+        self._superseded: deque[_Superseded] = deque()
+        self._pending: dict[tuple[str, str], _Pending] = {}
+        self._listeners: dict[str, list[Listener]] = {}
+        self._compacting = False
+        self._epoch = 0
+        self._failure: BaseException | None = None
+        self._stopped = False
+        self.on_failure: Callable[[BaseException], None] = lambda _: None
+        self.compacted = int(database.meta("compacted") or 0)
+        self.revision = self._load(database)
+        self._last = self.revision
+        self.history = History(self.revision)
+
+    def _load(self, database: Database) -> int:
+        newest: dict[tuple[str, str], Row] = {}
+        revision = 0
+        for row in database.rows():
+            revision = row.revision
+            slot = (row.kind, key_of(row.namespace, row.name))
+            before = newest.pop(slot, None)
+            if before is not None:
+                self._superseded.append(_Superseded(row.revision, before.revision))
+            # Deletions count too: what they took away is part of every snapshot from before.
+            self.table(row.kind).revision = row.revision
+            if row.operation == DELETE:
+                self._superseded.append(_Superseded(row.revision, row.revision))
+            else:
+                newest[slot] = row
+        for (kind, key), row in newest.items():
+            self.table(kind).load(Record(key, row.revision, row.data))
+        # The last write may have been a deletion whose row is compacted away: its revision is used up all the same.
+        return max(revision, self.compacted)
+
+    # --- reading: only what is durable -------------------------------------------------------------------------------------------
+
+    def table(self, kind: str) -> Table:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = Table()
+        return table
+
+    def get(self, kind: str, key: str) -> Record | None:
+        table = self._tables.get(kind)
+        return table.records.get(key) if table else None
+
+    def kinds(self) -> list[str]:
+        return list(self._tables)
+
+    def count(self) -> int:
+        return sum(len(table.records) for table in self._tables.values())
+
+    def scan(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        return self.table(kind).scan(prefix, after)
+
+    async def scan_at(self, kind: str, revision: int, prefix: str = "", after: str = "") -> Iterator[Record]:
+        """The objects as they were at `revision`; CompactedError when that is too long ago."""
+        self.check_kept(revision)
+        table = self.table(kind)
+        if table.revision <= revision:
+            return table.scan(prefix, after)
+        return scan_as_of(table, await self.changes_after(kind, revision), prefix, after)
+
+    async def changes_after(self, kind: str, revision: int) -> list[Change]:
+        """All durable changes of one kind behind `revision`, up to the moment this returns."""
+        self.check_kept(revision)
+        older: list[Change] = []
+        while revision < self.history.floor:
+            upto = self.history.floor
+            older += await self._replay(kind, revision, upto)
+            revision = upto
+        return older + self.history.after(kind, revision)
+
+    def check_kept(self, revision: int) -> None:
+        if revision < self.compacted:
+            raise CompactedError(revision, self.compacted)
+
+    async def _replay(self, kind: str, after: int, upto: int) -> list[Change]:
+        rows = await asyncio.to_thread(self._read_log, kind, after, upto)
+        if len(rows) > REPLAY_LIMIT:
+            raise CompactedError(after, upto)
+        # Rows that compaction took meanwhile would be missing from what was read.
+        self.check_kept(after)
+        return [_change_of(replay) for replay in rows]
+
+    def _read_log(self, kind: str, after: int, upto: int) -> list[Replay]:
+        reader = self._open_reader()
+        try:
+            return reader.replay(kind, after, upto, REPLAY_LIMIT + 1)
+        finally:
+            reader.close()
+
+    # --- writing -----------------------------------------------------------------------------------------------------------------
+
+    def latest(self, kind: str, key: str) -> Record | None:
+        """What the next write is decided against: the newest state, durable or on its way to be."""
+        pending = self._pending.get((kind, key))
+        if pending is None:
+            return self.get(kind, key)
+        return None if pending.change.kind == DELETED else pending.change.record
+
+    def reserve(self) -> int:
+        """The resourceVersion of the next write. Submit it before anything else is reserved: the log is in this order."""
+        self._last += 1
+        return self._last
+
+    async def settled(self, kind: str, key: str) -> None:
+        """Wait until what `latest` says is durable."""
+        pending = self._pending.get((kind, key))
+        if pending is not None:
+            await asyncio.shield(pending.future)
+
+    def put(self, kind: str, record: Record, previous: Record | None) -> asyncio.Future[None]:
+        return self._submit(Change(kind, MODIFIED if previous else ADDED, record, previous), PUT)
+
+    def remove(self, kind: str, record: Record, previous: Record) -> asyncio.Future[None]:
+        """`record` is the last state, with the resourceVersion of its deletion."""
+        return self._submit(Change(kind, DELETED, record, previous), DELETE)
+
+    def _submit(self, change: Change, operation: int) -> asyncio.Future[None]:
+        if self._stopped:
+            raise StoreStopped(str(self._failure))
+        record = change.record
+        previous = change.previous.revision if change.previous else None
+        row = Row(record.revision, previous, operation, change.table, record.namespace, record.name, record.raw)
+        pending = _Pending(change, asyncio.get_running_loop().create_future())
+        self._pending[(change.table, record.key)] = pending
+        self._writer.submit(Job(self._epoch, lambda outcome: self._committed(pending, outcome), row))
+        return pending.future
+
+    def _committed(self, pending: _Pending, outcome: BaseException | None) -> None:
+        if outcome is not None:
+            self._failed(outcome)
+            _settle(pending.future, self._error_for(outcome))
+            return
+        self._forget(pending)
+        self._apply(pending.change)
+        _settle(pending.future, None)
+
+    def _forget(self, pending: _Pending) -> None:
+        slot = (pending.change.table, pending.change.record.key)
+        if self._pending.get(slot) is pending:
+            del self._pending[slot]
+
+    def _apply(self, change: Change) -> None:
+        self.table(change.table).apply(change)
+        self.revision = change.revision
+        self.history.add(change)
+        if change.previous is not None:
+            self._superseded.append(_Superseded(change.revision, change.previous.revision))
+        if change.kind == DELETED:
+            self._superseded.append(_Superseded(change.revision, change.revision))
+        for listener in self._listeners.get(change.table, ()):
+            listener(change)
+        for listener in self._listeners.get("", ()):
+            listener(change)
+
+    def _failed(self, outcome: BaseException) -> None:
+        """Nothing of the batch is stored. What waits behind it may rest on it, so the writer refuses all of that too."""
+        if outcome is self._failure:
+            return
+        self._failure = outcome
+        self._epoch += 1
+        waiting, self._pending = self._pending, {}
+        for pending in waiting.values():
+            _settle(pending.future, self._error_for(outcome))
+        if not isinstance(outcome, StorageFullError):
+            self._stopped = True
+            self.on_failure(outcome)
+
+    def _error_for(self, outcome: BaseException) -> BaseException:
+        return outcome if isinstance(outcome, StorageFullError) else StoreStopped(str(outcome))
+
+    # --- listening ---------------------------------------------------------------------------------------------------------------
+
+    def listen(self, kind: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for each durable change of a kind ("" for every kind), in order. Returns how to stop that."""
+        self._listeners.setdefault(kind, []).append(listener)
+        return lambda: self._listeners[kind].remove(listener)
+
+    # --- compaction --------------------------------------------------------------------------------------------------------------
+
+    def compact(self, upto: int) -> bool:
+        """Drop one slice of what `upto` makes obsolete. True when there is more to do. Between slices writers get their turn."""
+        if self._compacting or self._stopped:
+            return False
+        obsolete: list[_Superseded] = []
+        while self._superseded and self._superseded[0].at <= upto and len(obsolete) < COMPACT_SLICE:
+            obsolete.append(self._superseded.popleft())
+        if not obsolete:
+            return False
+        self._compacting = True
+        self.compacted = max(self.compacted, upto)
+        job = Job(
+            self._epoch,
+            lambda outcome: self._compaction_done(obsolete, outcome),
+            compact=(self.compacted, [one.revision for one in obsolete]),
+        )
+        self._writer.submit(job)
+        return True
+
+    def _compaction_done(self, obsolete: list[_Superseded], outcome: BaseException | None) -> None:
+        self._compacting = False
+        if outcome is not None:
+            self._superseded.extendleft(reversed(obsolete))
+            self._failed(outcome)
+
+    @property
+    def compacting(self) -> bool:
+        return self._compacting
+
+    def superseded(self) -> int:
+        return len(self._superseded)
+
+    def oldest_worth_keeping(self, rows: int) -> int:
+        """The revision behind which no more than `rows` old versions are kept; 0 when there are not so many."""
+        surplus = len(self._superseded) - rows
+        return self._superseded[surplus - 1].at if surplus > 0 else 0
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _settle(future: asyncio.Future[None], error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+        future.exception()  # whoever asked may be gone: that is no news for the log
+
+
+def _change_of(replay: Replay) -> Change:
+    row = replay.row
+    key = key_of(row.namespace, row.name)
+    previous = Record(key, row.previous, replay.before) if row.previous is not None and replay.before is not None else None
+    kind = DELETED if row.operation == DELETE else MODIFIED if row.previous is not None else ADDED
+    return Change(row.kind, kind, Record(key, row.revision, row.data), previous)
+
+
+def open_store(path: Path, make_writer: Callable[[Database], Writer]) -> Store:
+    database = Database(path)
+    return Store(database, make_writer(database))
