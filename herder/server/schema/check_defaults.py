@@ -1,0 +1,43 @@
+"""Defaults must themselves be valid: what we fill in, we must accept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import problems
+from herder.api.problems import Problem
+from herder.server.schema.node import ABSENT, Node, build
+from herder.server.schema.unknown import prune, unknown_fields
+from herder.server.schema.values import check_value
+
+
+def check_defaults(openapi: dict[str, Any], path: str, found: list[Problem]) -> None:
+    """`found` gets the problems of every default anywhere in the schema."""
+    _check(build(openapi), path, found)
+
+
+def _check(node: Node, path: str, found: list[Problem]) -> None:
+    if node.builtin:
+        return
+    if node.default is not ABSENT and node.default is not None:
+        _check_default(node, f"{path}.default", found)
+    if node.items is not None:
+        _check(node.items, f"{path}.items", found)
+    if node.additional is not None:
+        _check(node.additional, f"{path}.additionalProperties", found)
+    for name, child in node.properties.items():
+        _check(child, f"{path}.properties[{name}]", found)
+
+
+def _check_default(node: Node, path: str, found: list[Problem]) -> None:
+    default = msgspec.json.decode(msgspec.json.encode(node.default))
+    if unknown_fields(default, node):
+        prune(default, node)
+        found.append(problems.invalid(path, node.default, "must not have unknown fields"))
+    wrong: list[Problem] = []
+    check_value(default, node, "", wrong)
+    for one in wrong:
+        where = path if one.field in ("", "<nil>") else f"{path}.{one.field}" if not one.field.startswith("[") else path + one.field
+        found.append(Problem(where, one.reason, one.message))

@@ -1,0 +1,113 @@
+"""A quick yes or no about values whose types are known to be right: only the branches of a schema that limit values are visited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from herder.server.schema.node import Node
+from herder.server.schema.values import check_value
+
+Fits = Callable[[Any], bool]
+_LIMITS = (
+    "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
+    "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not",
+)  # fmt: skip
+
+
+def compile_quick(root: Node) -> Fits:
+    """True: nothing is wrong with the values. False: the exact walk decides."""
+    return _compile(root, {}) or _anything
+
+
+def _anything(value: Any) -> bool:
+    del value
+    return True
+
+
+def _compile(node: Node, known: dict[int, Fits | None]) -> Fits | None:
+    if id(node) in known:
+        return known[id(node)]
+    known[id(node)] = None
+    known[id(node)] = made = _make(node, known)
+    return made
+
+
+def _make(node: Node, known: dict[int, Fits | None]) -> Fits | None:
+    own = _own(node)
+    if node.type == "array" and node.items is not None:
+        return _both(own, _each_item(_compile(node.items, known)))
+    if node.type == "object":
+        return _both(own, _object(node, known))
+    return own
+
+
+def _own(node: Node) -> Fits | None:
+    """The limits of this very value, checked by the exact functions: a place with limits is seldom large."""
+    formatted = not node.builtin and node.format and node.types in ((), ("string",))
+    if not formatted and not any(keyword in node.raw for keyword in _LIMITS):
+        return None
+    raw = node.raw
+    if set(raw) & set(_LIMITS) == {"enum"} and node.type == "string" and not formatted:
+        allowed = frozenset(raw["enum"])
+        return lambda value: value in allowed
+    if node.type in ("object", "array") and not set(raw) & {"enum", "allOf", "anyOf", "oneOf", "not", "uniqueItems"}:
+        return _sized(raw)
+    return _exact(node)
+
+
+def _exact(node: Node) -> Fits:
+    def fits(value: Any) -> bool:
+        found: list[Any] = []
+        check_value(value, node, "", found)
+        return not found
+
+    return fits
+
+
+def _sized(raw: dict[str, Any]) -> Fits:
+    low = max(raw.get("minItems", 0), raw.get("minProperties", 0))
+    high = min(raw.get("maxItems", 1 << 62), raw.get("maxProperties", 1 << 62))
+    return lambda value: low <= len(value) <= high
+
+
+def _each_item(inner: Fits | None) -> Fits | None:
+    if inner is None:
+        return None
+
+    def fits(value: Any) -> bool:
+        for one in value:  # noqa: SIM110  (a generator would cost more than the loop)
+            if not inner(one):
+                return False
+        return True
+
+    return fits
+
+
+def _object(node: Node, known: dict[int, Fits | None]) -> Fits | None:
+    inner = {name: found for name, child in node.properties.items() if (found := _compile(child, known))}
+    required = () if node.builtin else node.required
+    additional = _compile(node.additional, known) if node.additional is not None else None
+    if not inner and not required and additional is None:
+        return None
+    pairs = tuple(inner.items())
+
+    def fits(value: Any) -> bool:
+        for name in required:
+            if name not in value:
+                return False
+        for name, check in pairs:
+            one = value.get(name)
+            if one is not None and not check(one):
+                return False
+        return additional is None or all(
+            additional(one) for key, one in value.items() if key not in node.properties and one is not None
+        )
+
+    return fits
+
+
+def _both(first: Fits | None, second: Fits | None) -> Fits | None:
+    if first is None or second is None:
+        return first or second
+    return lambda value: first(value) and second(value)
