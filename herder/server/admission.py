@@ -1,0 +1,64 @@
+"""What must hold beyond the object itself before something new is stored: its namespace is there, and open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from herder.server import status
+from herder.server.served import Served
+from herder.server.store import Record
+
+if TYPE_CHECKING:
+    from herder.server.engine import Engine
+
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+# Without these nothing else works, so they cannot be deleted.
+IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+
+
+def admit_create(engine: Engine, served: Served, namespace: str, document: dict[str, Any]) -> dict[str, Any]:
+    """What the cluster fills into the spec. It is nobody's field: whoever created the object did not ask for it."""
+    name = document["metadata"].get("name", "")
+    if served.terminating:
+        raise status.ApiError(
+            405, "MethodNotAllowed", f"create not allowed while custom resource definition {served.table} is terminating", {}
+        )
+    if not served.resource.namespaced:
+        return {}
+    record = engine.store.latest("namespaces", namespace)
+    if record is None:
+        raise status.not_found(engine.namespaces, namespace)
+    if record.terminating:
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise status.forbidden(served.resource, name, why, [cause])
+    return _priority(engine, served, name, document) if served.table == "pods" else {}
+
+
+def _priority(engine: Engine, served: Served, name: str, pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod's number comes from its class; without one from the class that is everyone's default, or it is 0."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict):
+        return {}
+    wanted = spec.get("priorityClassName")
+    found = engine.store.latest(PRIORITY_CLASSES, wanted) if wanted else _default_class(engine)
+    if wanted and found is None:
+        raise status.forbidden(served.resource, name, f"no PriorityClass with name {wanted} was found")
+    document = found.document() if found else {}
+    value = document.get("value", 0)
+    if spec.get("priority", value) != value:
+        why = f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; its class makes it {value}"
+        raise status.forbidden(served.resource, name, why)
+    given: dict[str, Any] = {"priorityClassName": found.name} if found is not None else {}
+    policy = spec.get("preemptionPolicy") or document.get("preemptionPolicy", "PreemptLowerPriority")
+    return {**given, "priority": value, "preemptionPolicy": policy}
+
+
+def _default_class(engine: Engine) -> Record | None:
+    """The lowest of those that call themselves the default, should there be several."""
+    defaults = [record for record in engine.store.scan(PRIORITY_CLASSES) if b'"globalDefault":true' in record.raw]
+    return min(defaults, key=lambda record: record.document().get("value", 0), default=None)

@@ -1,0 +1,157 @@
+"""Reading what a client sent: JSON or YAML into a document of the right kind, with unknown and doubled fields noticed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import yaml
+
+from herder.api.problems import invalid, not_supported
+from herder.server.request import BODY_LIMIT, Request
+from herder.server.resources import Resource
+from herder.server.schema import duplicate_keys
+from herder.server.served import Served
+from herder.server.status import ApiError, bad_request, invalid_kind, invalid_options, too_large, unsupported_media_type
+
+JSON_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+STRICT = "Strict"
+WARN = "Warn"
+IGNORE = "Ignore"
+
+Document = dict[str, Any]
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("Content-Type", "application/json").split(";", 1)[0].strip().lower() or "application/json"
+
+
+def parse(raw: bytes, kind: str) -> tuple[Any, bytes]:
+    """The value, and the same as JSON bytes."""
+    if kind in ("application/json", ""):
+        try:
+            return msgspec.json.decode(raw), raw
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise _unreadable(raw, error) from None
+    if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
+        return _parse_yaml(raw)
+    raise unsupported_media_type(JSON_TYPES[:2])
+
+
+def _unreadable(raw: bytes, error: Exception) -> ApiError:
+    if raw.startswith(b"\xef\xbb\xbf"):
+        return bad_request("error decoding: the body starts with a byte order mark; send plain UTF-8")
+    return bad_request(f"the body of the request is not JSON: {error}")
+
+
+class _PlainLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """YAML as Kubernetes reads it: what looks like a time stays the text that it is."""
+
+
+_PlainLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parse_yaml(raw: bytes) -> tuple[Any, bytes]:
+    try:
+        value = yaml.load(raw, Loader=_PlainLoader)
+        return value, json.dumps(value).encode()
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        raise bad_request(f"the body of the request is not YAML: {error}") from None
+
+
+def read_document(request: Request, served: Served) -> tuple[Document, bool]:
+    """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
+    types are known to be right."""
+    value, raw = parse(_limited(request), media_type(request))
+    document = as_object(value)
+    check_kind(document, served)
+    return document, check_fields(request, served, document, raw)
+
+
+def _limited(request: Request) -> bytes:
+    if len(request.body) > BODY_LIMIT:
+        raise too_large(BODY_LIMIT)
+    return request.body
+
+
+def as_object(value: Any) -> Document:
+    if not isinstance(value, dict):
+        raise bad_request("the body of the request must be a JSON object")
+    return value
+
+
+def check_kind(document: Document, served: Served) -> None:
+    resource = served.resource
+    kind, version = document.get("kind"), document.get("apiVersion")
+    if not kind and not version and resource.builtin:
+        document["kind"], document["apiVersion"] = resource.kind, resource.group_version
+        return
+    if not isinstance(kind, str) or not kind:
+        raise bad_request(f"Object 'Kind' is missing in the body; expected {resource.kind!r}")
+    if not isinstance(version, str) or not version:
+        raise bad_request(f"Object 'apiVersion' is missing in the body; expected {resource.group_version!r}")
+    if version != resource.group_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({resource.group_version})"
+        )
+    if kind != resource.kind:
+        why = f"the kind in the data ({kind}) does not match the expected kind ({resource.kind})"
+        raise bad_request(why) if resource.builtin else wrong_kind(resource, kind)
+
+
+def wrong_kind(resource: Resource, kind: str) -> ApiError:
+    return invalid_kind(resource.group, resource.kind, "", [invalid("kind", kind, f"must be {resource.kind}")])
+
+
+def check_fields(request: Request, served: Served, document: Document, raw: bytes) -> bool:
+    """Unknown fields are refused, warned of or dropped, as the client wishes (`fieldValidation`); wrong types always refused."""
+    mode = validation_mode(request)
+    findings: list[str] = []
+    if mode != IGNORE:
+        findings += [f'duplicate field "{path}"' for path in duplicate_keys(raw, document)]
+    typed = served.schema.accepts(raw)
+    if not typed:
+        if served.resource.builtin:
+            refuse_wrong_types(served, document)
+        if mode != IGNORE:
+            findings += [_unknown(served, path) for path in served.schema.unknown_fields(document)]
+        served.schema.prune(document)
+    sentence = served.strategy.conform(document)
+    if sentence:
+        raise _not_handled(served, sentence)
+    report_findings(request, served, findings, mode)
+    return typed
+
+
+def report_findings(request: Request, served: Served, findings: list[str], mode: str) -> None:
+    if findings and mode == STRICT:
+        text = f"strict decoding error: {', '.join(findings)}"
+        raise _not_handled(served, text) if served.resource.builtin else bad_request(text)
+    request.warnings.extend(findings)
+
+
+def _unknown(served: Served, path: str) -> str:
+    hint = served.schema.did_you_mean(path)
+    return f'unknown field "{path}"' + (f' (did you mean "{hint}"?)' if hint else "")
+
+
+def refuse_wrong_types(served: Served, document: Document) -> None:
+    sentences = served.schema.type_errors(document)
+    if sentences:
+        raise _not_handled(served, ", ".join(sentences))
+
+
+def _not_handled(served: Served, why: str) -> ApiError:
+    kind, version = served.resource.kind, served.resource.version
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def validation_mode(request: Request) -> str:
+    mode = request.query.get("fieldValidation") or WARN
+    if mode not in (STRICT, WARN, IGNORE):
+        raise invalid_options(request.options_kind, [not_supported("fieldValidation", mode, (IGNORE, STRICT, WARN))])
+    return mode

@@ -1,0 +1,39 @@
+"""The embedded engine, without any way in: what it serves, what it stores, and who watches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from herder.api.world import World
+from herder.server import status
+from herder.server.admission import IMMORTAL_NAMESPACES
+from herder.server.registry import Registry
+from herder.server.resources import Resource
+from herder.server.served import Served
+from herder.server.store import Store
+from herder.server.watching import Hub
+from herder.server.writes import Writes
+
+
+class Engine:
+    def __init__(self, store: Store, world: World) -> None:
+        self.store = store
+        self.world = world
+        self.registry = Registry()
+        self.writes = Writes(store, world)
+        self.hub = Hub(store)
+
+    @property
+    def namespaces(self) -> Resource:
+        return self.served("", "v1", "namespaces").resource
+
+    def served(self, group: str, version: str, plural: str) -> Served:
+        """One that is known to be there."""
+        found = self.registry.find(group, version, plural)
+        assert found is not None, (group, version, plural)
+        return found
+
+    def admit_delete(self, served: Served, document: dict[str, Any]) -> None:
+        name = document["metadata"]["name"]
+        if served.table == "namespaces" and name in IMMORTAL_NAMESPACES:
+            raise status.forbidden(served.resource, name, "this namespace may not be deleted")

@@ -1,0 +1,49 @@
+"""A queue of names and one worker: level-triggered, nothing twice at the same time, errors tried again later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+Key = TypeVar("Key")
+FIRST_DELAY = 0.05
+LONGEST_DELAY = 30.0
+
+log = structlog.get_logger()
+
+
+class Worker(Generic[Key]):
+    def __init__(self, name: str, work: Callable[[Key], Awaitable[None]]) -> None:
+        self._name = name
+        self._work = work
+        self._waiting: dict[Key, None] = {}
+        self._failures: dict[Key, int] = {}
+        self._ready = asyncio.Event()
+
+    def add(self, key: Key) -> None:
+        self._waiting[key] = None
+        self._ready.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._ready.wait()
+            while self._waiting:
+                key = next(iter(self._waiting))
+                del self._waiting[key]
+                await self._one(key)
+                # One key never keeps the loop from requests, however many there are.
+                await asyncio.sleep(0)
+            self._ready.clear()
+
+    async def _one(self, key: Key) -> None:
+        try:
+            await self._work(key)
+            self._failures.pop(key, None)
+        except Exception as error:
+            failures = self._failures[key] = self._failures.get(key, 0) + 1
+            delay = min(LONGEST_DELAY, FIRST_DELAY * 2**failures)
+            log.warning("housekeeping failed, will try again", work=self._name, key=str(key), error=str(error), seconds=delay)
+            asyncio.get_running_loop().call_later(delay, self.add, key)

@@ -1,0 +1,153 @@
+"""The way in from outside: HTTP over TLS for people, over a unix socket for our own processes."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import structlog
+from aiohttp import web
+from aiohttp.http import HttpVersion10
+
+from herder.server import status
+from herder.server.request import ANONYMOUS, BODY_LIMIT, ENGINE, Request, Response, Stream, User, parse_query
+from herder.server.router import Router
+
+log = structlog.get_logger()
+STOP_PATIENCE = 2.0
+
+
+class HttpServer:
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        # By connection: reading a certificate for each request would cost more than many a request.
+        self._users: WeakKeyDictionary[asyncio.Transport, User] = WeakKeyDictionary()
+        self._runner: web.ServerRunner | None = None
+        self._server = web.Server(self._handle, request_factory=_make_request, access_log=None, handler_cancellation=True)
+
+    async def start(self, listener: socket.socket | None, context: ssl.SSLContext | None, unix: Path | None) -> None:
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=STOP_PATIENCE)
+        await self._runner.setup()
+        if listener is not None:
+            await web.SockSite(self._runner, listener, ssl_context=context, backlog=1024).start()
+        if unix is not None:
+            unix.unlink(missing_ok=True)
+            await web.UnixSite(self._runner, str(unix)).start()
+            unix.chmod(0o600)
+
+    async def stop(self) -> None:
+        self._router.engine.hub.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        try:
+            request = await self._read(incoming)
+            answer = await self._router.handle(request)
+        except status.ApiError as error:
+            answer = Response(error.code, error.body(), headers=error.headers)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception:
+            log.exception("request failed", method=incoming.method, path=incoming.path)
+            answer = Response(500, status.internal("the server met a bug of its own; its log says more").body())
+        if isinstance(answer, Stream):
+            return await _stream(incoming, answer)
+        return _respond(answer)
+
+    async def _read(self, incoming: web.BaseRequest) -> Request:
+        url = incoming.rel_url
+        user = self._identify(incoming)
+        try:
+            body = await incoming.read() if incoming.can_read_body else b""
+        except web.HTTPRequestEntityTooLarge:
+            raise status.too_large(BODY_LIMIT) from None
+        return Request(
+            method=incoming.method,
+            path=url.raw_path,
+            query=parse_query(url.raw_query_string),
+            headers=incoming.headers,
+            body=body,
+            user=user,
+        )
+
+    def _identify(self, incoming: web.BaseRequest) -> User:
+        """Who it is: by the certificate of the connection. The unix socket is only open to the user we run as."""
+        if "Authorization" in incoming.headers:
+            raise status.unauthorized()
+        if any(name.lower().startswith("impersonate-") for name in incoming.headers):
+            # Never to be ignored: the request would be answered with more rights than it asked for.
+            raise status.ApiError(403, "Forbidden", "impersonation is not supported", {})
+        transport = incoming.transport
+        if transport is None:
+            return ANONYMOUS
+        encrypted = transport.get_extra_info("ssl_object")
+        if encrypted is None:
+            return ENGINE
+        user = self._users.get(transport)
+        if user is None:
+            user = self._users[transport] = user_of(encrypted.getpeercert())
+        return user
+
+
+def _make_request(*arguments: Any) -> web.BaseRequest:
+    message, payload, protocol, writer, task = arguments
+    return web.BaseRequest(message, payload, protocol, writer, task, protocol._loop, client_max_size=BODY_LIMIT + 1)
+
+
+def user_of(certificate: Any) -> User:
+    """CN is the user, each O a group."""
+    if not certificate:
+        return ANONYMOUS
+    name, groups = "", list[str]()
+    for ((field, value),) in certificate.get("subject", ()):
+        if field == "commonName":
+            name = value
+        elif field == "organizationName":
+            groups.append(value)
+    return User(name, (*groups, "system:authenticated"))
+
+
+def _respond(answer: Response) -> web.Response:
+    response = web.Response(status=answer.status, body=answer.body)
+    _set_headers(response, answer)
+    return response
+
+
+def _set_headers(response: web.StreamResponse, answer: Response | Stream) -> None:
+    headers = response.headers
+    headers["Content-Type"] = answer.content_type
+    headers["Cache-Control"] = "no-cache, private"
+    headers.update(answer.headers)
+    for warning in answer.warnings:
+        headers.add("Warning", warning)
+
+
+async def _stream(incoming: web.BaseRequest, answer: Stream) -> web.StreamResponse:
+    response = web.StreamResponse()
+    _set_headers(response, answer)
+    if incoming.version > HttpVersion10:
+        response.enable_chunked_encoding()
+    await response.prepare(incoming)
+    try:
+        async for chunk in answer.chunks():
+            if chunk:
+                await response.write(chunk)
+        await response.write_eof()
+    except ConnectionError:
+        pass  # the client has left
+    return response
+
+
+def server_context(certificate: Path, key: Path, authority: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(authority)
+    # Without a certificate a client is nobody, which is enough for health and version.
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context

@@ -1,0 +1,136 @@
+"""Everything that is not an object: health, version, discovery, OpenAPI, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version as installed_version
+
+import msgspec
+
+from herder.server import status
+from herder.server.accept import parse_discovery_accept
+from herder.server.discovery import Discovery, Document
+from herder.server.engine import Engine
+from herder.server.metrics import Metrics
+from herder.server.openapi import OpenApi
+from herder.server.request import Answer, Request, Response
+
+# The release whose behaviour this engine is checked against; clients choose what to send by it.
+KUBERNETES = ("1", "36", "v1.36.3")
+
+# kubectl still looks here for kinds that have no v3 document (a List of things), and reads protobuf only. A document without
+# a single kind is enough: it skips what it does not find, and the server checks every field anyway.
+_OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+OPENAPI_V2 = Document(b"\n\x032.0\x12\x0f\n\x06herder\x12\x05v1.36", "herder-v2", _OPENAPI_V2_TYPE)
+PLAIN = "text/plain; charset=utf-8"
+HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class Information:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._discovery: Discovery | None = None
+        self._openapi: OpenApi | None = None
+        self.metrics = Metrics(engine)
+        # Why the engine is not ready, while it is not.
+        self.not_ready: Callable[[], str] = lambda: ""
+        engine.registry.on_change(self._forget)
+
+    def _forget(self) -> None:
+        self._discovery = None
+        if self._openapi is not None:
+            self._openapi.update(self._engine.registry.resources())
+
+    @property
+    def discovery(self) -> Discovery:
+        if self._discovery is None:
+            self._discovery = Discovery(self._engine.registry.resources())
+        return self._discovery
+
+    @property
+    def openapi(self) -> OpenApi:
+        if self._openapi is None:
+            self._openapi = OpenApi(self._engine.registry.resources())
+        return self._openapi
+
+    async def answer(self, request: Request) -> Answer:
+        path = request.path.rstrip("/") or "/"
+        if request.method not in ("GET", "HEAD"):
+            raise status.method_not_allowed()
+        if path.startswith(HEALTH):
+            return self._health(path, "verbose" in request.query)
+        if path == "/version":
+            return Response(200, msgspec.json.encode(version_info()))
+        if path == "/metrics":
+            return Response(200, self.metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+        if path == "/":
+            return Response(200, msgspec.json.encode({"paths": self._paths()}))
+        found = self._openapi_document(path) if path.startswith("/openapi") else self._discovery_document(path, request)
+        if found is None:
+            raise status.no_such_path()
+        return _answer(request, found)
+
+    def _health(self, path: str, verbose: bool) -> Response:
+        why = self.not_ready() if path.startswith("/readyz") else ""
+        name = path.strip("/").split("/")[0]
+        checks = f"[+]ping ok\n[{'-' if why else '+'}]store {why or 'ok'}\n"
+        if why:
+            return Response(503, f"{checks}{name} check failed\n".encode(), PLAIN)
+        return Response(200, f"{checks}{name} check passed\n".encode() if verbose else b"ok", PLAIN)
+
+    def _paths(self) -> list[str]:
+        found = {"/api", "/apis", "/openapi/v3", "/version", "/metrics", *HEALTH}
+        for resource in self._engine.registry.resources():
+            found.add(f"/apis/{resource.group_version}" if resource.group else f"/api/{resource.version}")
+        return sorted(found)
+
+    def _openapi_document(self, path: str) -> Document | None:
+        if path == "/openapi/v2":
+            return OPENAPI_V2
+        if path == "/openapi/v3":
+            return self.openapi.index()
+        return self.openapi.document(path.removeprefix("/openapi/v3/")) if path.startswith("/openapi/v3/") else None
+
+    def _discovery_document(self, path: str, request: Request) -> Document | None:
+        parts = path.strip("/").split("/")
+        match parts:
+            case ["api"] | ["apis"]:
+                return self._root(parts[0], request)
+            case ["api", version]:
+                return self.discovery.api_resources("", version)
+            case ["apis", group]:
+                return self.discovery.api_group(group)
+            case ["apis", group, version]:
+                return self.discovery.api_resources(group, version)
+            case _:
+                return None
+
+    def _root(self, which: str, request: Request) -> Document:
+        wanted = parse_discovery_accept(request.headers.get("Accept", ""))
+        if wanted is None:
+            raise status.not_acceptable(("application/json",))
+        if wanted.as_kind:
+            return self.discovery.aggregated_core() if which == "api" else self.discovery.aggregated_groups()
+        return self.discovery.api_versions() if which == "api" else self.discovery.api_groups()
+
+
+def _answer(request: Request, document: Document) -> Response:
+    headers = {"ETag": f'"{document.etag}"', "Vary": "Accept"}
+    if request.headers.get("If-None-Match", "").strip('"') == document.etag:
+        return Response(304, b"", document.content_type, headers)
+    return Response(200, document.body, document.content_type, headers)
+
+
+def version_info() -> dict[str, str]:
+    major, minor, release = KUBERNETES
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"{release}+herder-{installed_version('herder')}",
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "none",
+        "compiler": "cpython",
+        "platform": "linux/amd64",
+    }

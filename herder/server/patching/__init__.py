@@ -1,0 +1,6 @@
+"""Ways to say what should change: JSON patch (RFC 6902) and JSON merge patch (RFC 7386). Pure."""
+
+from herder.server.patching.json_patch import PatchDoesNotFit, PatchError, apply_json_patch
+from herder.server.patching.merge_patch import apply_merge_patch
+
+__all__ = ["PatchDoesNotFit", "PatchError", "apply_json_patch", "apply_merge_patch"]

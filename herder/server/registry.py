@@ -1,0 +1,74 @@
+"""The set of resources that are served at this moment: the built-in ones, and those of the CRDs that are established."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from herder.server.builtin_schemas import components, schema_for
+from herder.server.builtins import BUILTINS
+from herder.server.resources import Resource
+from herder.server.schema import compile_schema
+from herder.server.selectable import BUILTIN, NOTHING
+from herder.server.served import Served
+from herder.server.strategies import BuiltinStrategy
+
+Place = tuple[str, str, str]
+
+
+class Registry:
+    def __init__(self) -> None:
+        self._resources: dict[Place, Resource] = {_place(resource): resource for resource in BUILTINS}
+        self._served: dict[Place, Served] = {}
+        self._by_kind: dict[tuple[str, str], Place] = {}
+        self._by_table: dict[str, Place] = {}
+        self._changed: list[Callable[[], None]] = []
+        self._index()
+
+    def find(self, group: str, version: str, plural: str) -> Served | None:
+        place = (group, version, plural)
+        served = self._served.get(place)
+        if served is None and place in self._resources:
+            # Schemas are compiled when first used: a start does not wait for kinds that nobody asks for.
+            served = self._served[place] = _builtin(self._resources[place])
+        return served
+
+    def by_kind(self, group: str, kind: str) -> Served | None:
+        """A served version of a kind, as an ownerReference names it."""
+        place = self._by_kind.get((group, kind))
+        return self.find(*place) if place else None
+
+    def by_table(self, table: str) -> Served | None:
+        place = self._by_table.get(table)
+        return self.find(*place) if place else None
+
+    def resources(self) -> list[Resource]:
+        return list(self._resources.values())
+
+    def replace(self, group: str, plural: str, versions: list[Served]) -> None:
+        """All versions of one CRD, at once; none takes it away."""
+        for place in [place for place in self._resources if place[0] == group and place[2] == plural]:
+            del self._resources[place]
+            self._served.pop(place, None)
+        for served in versions:
+            place = _place(served.resource)
+            self._resources[place] = served.resource
+            self._served[place] = served
+        self._index()
+        for changed in self._changed:
+            changed()
+
+    def _index(self) -> None:
+        self._by_kind = {(one.group, one.kind): place for place, one in self._resources.items()}
+        self._by_table = {one.qualified: place for place, one in self._resources.items()}
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        self._changed.append(changed)
+
+
+def _place(resource: Resource) -> Place:
+    return (resource.group, resource.version, resource.plural)
+
+
+def _builtin(resource: Resource) -> Served:
+    schema = compile_schema(schema_for(resource.group, resource.version, resource.kind), components())
+    return Served(resource, schema, BuiltinStrategy(resource), BUILTIN.get(resource.qualified, NOTHING))

@@ -1,0 +1,139 @@
+"""A request as the engine sees it, whether it came by TLS, by a unix socket or from inside the process; and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from herder.api.problems import Problem, invalid, not_supported, too_long
+from herder.server.status import bad_request, invalid_options
+
+LONGEST_MANAGER = 128
+# kube-apiserver reads no more than this of a body.
+BODY_LIMIT = 3 * 1024 * 1024
+
+
+class User(msgspec.Struct, frozen=True):
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+MASTERS = "system:masters"
+# The engine's own housekeeping: garbage collection, namespaces, CRDs.
+ENGINE = User("system:herder", (MASTERS, "system:authenticated"))
+
+
+class Request(msgspec.Struct, kw_only=True):
+    method: str
+    path: str
+    query: dict[str, str] = {}
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    user: User = ANONYMOUS
+    # For the metrics, once it is known.
+    verb: str = ""
+    resource: str = ""
+    # What to tell the client beside the answer (kubectl prints it).
+    warnings: list[str] = []
+
+    def flag(self, name: str) -> bool:
+        value = self.query.get(name, "")
+        return value not in ("", "false", "0", "False", "f", "F", "FALSE")
+
+    def number(self, name: str) -> int | None:
+        text = self.query.get(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f"{name}: Invalid value: {text!r}: must be a whole number") from None
+
+    @property
+    def dry_run(self) -> bool:
+        value = self.query.get("dryRun", "")
+        if value not in ("", "All"):
+            raise invalid_options(self.options_kind, [not_supported("dryRun", [value], ("All",))])
+        return value == "All"
+
+    @property
+    def manager(self) -> str:
+        """Who is written into managedFields: what the client says, or the first word of its User-Agent."""
+        named = self.query.get("fieldManager")
+        if named:
+            self._check_manager(named)
+            return named
+        agent = self.headers.get("User-Agent") or "unknown"
+        return agent.split("/", 1)[0][:LONGEST_MANAGER]
+
+    def _check_manager(self, name: str) -> None:
+        problems: list[Problem] = []
+        if len(name.encode()) > LONGEST_MANAGER:
+            problems.append(too_long("fieldManager", LONGEST_MANAGER))
+        if not name.isprintable():
+            problems.append(invalid("fieldManager", name, "should only contain printable characters"))
+        if problems:
+            raise invalid_options(self.options_kind, problems)
+
+    @property
+    def options_kind(self) -> str:
+        return {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}.get(self.method, "DeleteOptions")
+
+
+class Response(msgspec.Struct):
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    headers: dict[str, str] = {}
+    warnings: list[str] = []
+
+
+class Stream(msgspec.Struct):
+    """An answer without an end: chunks as they come, until either side has enough."""
+
+    chunks: Callable[[], AsyncIterator[bytes]]
+    content_type: str = "application/json"
+    headers: dict[str, str] = {}
+    warnings: list[str] = []
+
+
+Answer = Response | Stream
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a resource path points at."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def parse_query(text: str) -> dict[str, str]:
+    return dict(parse_qsl(text, keep_blank_values=True))
+
+
+def parse_target(path: str) -> Target | None:
+    """None when the path is not one of a resource (`/version`, `/apis`, `/api/v1`, ...)."""
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    if parts[0] == "api" and len(parts) > 2:
+        return _target("", parts[1], parts[2:])
+    if parts[0] == "apis" and len(parts) > 3:
+        return _target(parts[1], parts[2], parts[3:])
+    return None
+
+
+def _target(group: str, version: str, rest: list[str]) -> Target | None:
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3 or "" in rest:
+        return None
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    return Target(group, version, rest[0], namespace, name, subresource)

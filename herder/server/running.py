@@ -1,0 +1,122 @@
+"""A whole embedded engine: opened from its data directory, kept in order, closed again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import sqlite3
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from herder.api.crds import crd_of
+from herder.api.registry import KINDS
+from herder.api.world import World
+from herder.server.engine import Engine
+from herder.server.housekeeping.compaction import Compaction
+from herder.server.housekeeping.crds import CRDS, CustomKinds
+from herder.server.housekeeping.garbage import Garbage
+from herder.server.housekeeping.namespaces import Namespaces
+from herder.server.router import Router
+from herder.server.store import Database, DataError, Store, ThreadWriter
+from herder.server.writes import HOUSEKEEPING
+
+DATABASE = "herder.db"
+FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "herder-system", "kubevirt")
+PRIORITY_CLASSES = (
+    ("system-cluster-critical", 2_000_000_000, "For what the cluster cannot do without, but may be moved."),
+    ("system-node-critical", 2_000_001_000, "For what a node cannot do without."),
+)
+READY_PATIENCE = 30.0
+Document = dict[str, Any]
+
+
+def open_store(folder: Path) -> Store:
+    """Blocking: reads everything. Nothing else happens yet, and the cyclic collector would only walk what stays."""
+    database = Database(folder / DATABASE)
+    gc.disable()
+    try:
+        return Store(database, ThreadWriter(database, asyncio.get_running_loop()))
+    except sqlite3.OperationalError:
+        raise  # locked, or out of reach for now: not the data's fault
+    except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
+        why = f"{error}; restore it from a copy, or start with another --data directory"
+        raise DataError(f"{folder / DATABASE} is damaged: {why}") from error
+    finally:
+        gc.enable()
+
+
+class Running:
+    def __init__(self, store: Store, world: World) -> None:
+        self.engine = Engine(store, world)
+        self.router = Router(self.engine)
+        self._missing: list[str] = ["the first namespaces and kinds are being made"]
+        self.router.information.not_ready = lambda: "; ".join(self._missing)
+        self._kinds = CustomKinds(self.engine)
+        self._garbage = Garbage(self.engine)
+        self._namespaces = Namespaces(self.engine)
+        self._compaction = Compaction(self.engine)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        for work in (self._kinds.worker.run(), self._garbage.worker.run(), self._namespaces.worker.run(), self._compaction.run()):
+            self._spawn(work)
+        await self._first_objects()
+        self._missing.clear()
+        # What was loaded stays: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
+
+    async def _first_objects(self) -> None:
+        for name in FIRST_NAMESPACES:
+            await self._ensure("", "namespaces", name, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        for name, value, text in PRIORITY_CLASSES:
+            wanted = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+            await self._ensure("scheduling.k8s.io", "priorityclasses", name, {**wanted, "value": value, "description": text})
+        ours = [crd_of(kind) for kind in KINDS]
+        names = [crd["metadata"]["name"] for crd in ours]
+        for name, crd in zip(names, ours, strict=True):
+            await self._ensure("apiextensions.k8s.io", "customresourcedefinitions", name, crd)
+        # Not ready before the kinds can be used: the first `kubectl apply` must work.
+        served = asyncio.Event()
+
+        def look() -> None:
+            if all(self.engine.registry.by_table(name) for name in names):
+                served.set()
+
+        self.engine.registry.on_change(look)
+        look()
+        async with asyncio.timeout(READY_PATIENCE):
+            await served.wait()
+
+    async def _ensure(self, group: str, plural: str, name: str, wanted: Document) -> None:
+        """Made where it is missing; our own CRDs follow the version of the program."""
+        served = self.engine.served(group, "v1", plural)
+        current = self.engine.store.get(served.table, name)
+        if current is None:
+            await self.engine.writes.create(served, wanted, HOUSEKEEPING)
+        elif served.table == CRDS:
+            await self.engine.writes.update(served, name, lambda old: _with_spec(old, wanted), HOUSEKEEPING)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await asyncio.to_thread(self.engine.store.close)
+
+
+def _with_spec(old: Document, wanted: Document) -> Document:
+    metadata = dict(old["metadata"])
+    for part in ("labels", "annotations"):
+        merged = {**metadata.get(part, {}), **wanted["metadata"].get(part, {})}
+        if merged:
+            metadata[part] = merged
+    return {**old, "metadata": metadata, "spec": wanted["spec"]}

@@ -1,0 +1,23 @@
+"""What `kubectl get` shows: Table and PartialObjectMetadata answers, for built-in kinds and for CRDs."""
+
+from herder.server.tables.ages import human_duration
+from herder.server.tables.columns import Printer
+from herder.server.tables.printers import printer_for
+from herder.server.tables.render import (
+    IncludeObject,
+    partial_object_metadata,
+    partial_object_metadata_list,
+    render_stored_table,
+    render_table,
+)
+
+__all__ = [
+    "IncludeObject",
+    "Printer",
+    "human_duration",
+    "partial_object_metadata",
+    "partial_object_metadata_list",
+    "printer_for",
+    "render_stored_table",
+    "render_table",
+]

@@ -1,0 +1,114 @@
+"""The engine's own certificate authority: made on first start, and what it signs."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+CA_YEARS = 10
+LEAF_DAYS = 365
+
+
+class Pair(NamedTuple):
+    """A certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Whole or not at all, and never readable by others, not even for a moment."""
+    scratch = path.with_name(path.name + ".new")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)
+
+
+class Authority:
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self._certificate = x509.load_pem_x509_certificate(pair.certificate)
+        key = serialization.load_pem_private_key(pair.key, None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        self._key = key
+
+    @classmethod
+    def open(cls, folder: Path) -> Authority:
+        """The one of this data directory; made where there is none yet."""
+        certificate, key = folder / "ca.crt", folder / "ca.key"
+        if not (certificate.exists() and key.exists()):
+            pair = _make_authority()
+            write_private(key, pair.key)
+            write_private(certificate, pair.certificate)
+        return cls(Pair(certificate.read_bytes(), key.read_bytes()))
+
+    def client(self, name: str, groups: tuple[str, ...]) -> Pair:
+        subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+        subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
+        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None)
+
+    def server(self, hosts: tuple[str, ...]) -> Pair:
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder")])
+        return self._sign(
+            name, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName([_alternative(host) for host in hosts])
+        )
+
+    def _sign(self, subject: x509.Name, usage: x509.ObjectIdentifier, alternatives: x509.SubjectAlternativeName | None) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(subject, self._certificate.subject, key, datetime.timedelta(days=LEAF_DAYS))
+        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        return _pair(builder.add_extension(issuer, critical=False).sign(self._key, hashes.SHA256()), key)
+
+
+def _make_authority() -> Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder-ca")])
+    builder = _builder(name, name, key, datetime.timedelta(days=365 * CA_YEARS))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+    builder = builder.add_extension(usage, critical=True)
+    subject = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return _pair(builder.add_extension(subject, critical=False).sign(key, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, life: datetime.timedelta
+) -> x509.CertificateBuilder:
+    # An hour of slack, for machines whose clocks disagree a little.
+    begins = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + life)
+    )
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Pair(certificate.public_bytes(serialization.Encoding.PEM), private)
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

@@ -1,0 +1,96 @@
+"""PATCH of an object or of its status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from herder.api.problems import invalid
+from herder.server import status
+from herder.server.bodies import check_fields, media_type
+from herder.server.engine import Engine
+from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch
+from herder.server.patching.json_patch import MAX_OPERATIONS
+from herder.server.presenting import one
+from herder.server.request import BODY_LIMIT, Answer, Request, Target
+from herder.server.served import Served
+from herder.server.store.records import key_of
+from herder.server.writes import Intent
+
+Document = dict[str, Any]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
+
+
+def read_patch(request: Request) -> Callable[[Document], Any]:
+    """What the patch does to a document, which it may change."""
+    kind = media_type(request)
+    if kind not in PATCH_TYPES:
+        raise status.unsupported_media_type(PATCH_TYPES)
+    if len(request.body) > BODY_LIMIT:
+        raise status.too_large(BODY_LIMIT)
+    patch = _decode(request.body)
+    wanted, shape = (dict, "an object") if kind == MERGE_PATCH else (list, "a list of operations")
+    if not isinstance(patch, wanted):
+        raise status.bad_request(f"error decoding patch: it must be {shape}")
+    if kind == MERGE_PATCH:
+        return lambda document: apply_merge_patch(document, patch)
+    if len(patch) > MAX_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        raise status.ApiError(413, "RequestEntityTooLarge", message)
+    return lambda document: _apply_json(document, patch)
+
+
+def _decode(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise status.bad_request(f"error decoding patch: {error}") from None
+
+
+def _apply_json(document: Document, patch: Any) -> Any:
+    try:
+        return apply_json_patch(document, patch)
+    except PatchError as error:
+        raise status.bad_request(str(error)) from None
+    except PatchDoesNotFit as error:
+        raise status.patch_does_not_fit(f"the patch does not fit the object: {error}") from None
+
+
+def patched(request: Request, served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
+    def make(document: Document) -> Document:
+        stored_uid = document["metadata"]["uid"]
+        new = change(document)
+        if not isinstance(new, dict) or not isinstance(metadata := new.get("metadata"), dict):
+            raise status.invalid_patch("the object and its metadata must stay objects")
+        if metadata.get("name") != target.name or metadata.get("namespace", "") != target.namespace:
+            raise status.bad_request("a patch cannot change metadata.name or metadata.namespace")
+        if (uid := metadata.get("uid")) and uid != stored_uid:
+            raise status.invalid(served.resource, target.name, [invalid("metadata.uid", uid, "field is immutable")])
+        resource = served.resource
+        if (new.get("kind"), new.get("apiVersion")) != (resource.kind, resource.group_version):
+            raise status.invalid_patch(f"kind and apiVersion must stay {resource.kind} and {resource.group_version}")
+        _check_fields(request, served, new)
+        return new
+
+    return make
+
+
+def _check_fields(request: Request, served: Served, new: Document) -> None:
+    try:
+        check_fields(request, served, new, msgspec.json.encode(new))
+    except status.ApiError as error:
+        if error.code != 400:
+            raise
+        raise status.invalid_patch(error.message) from None
+
+
+async def patch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    make = patched(request, served, target, read_patch(request))
+    intent = Intent(request.manager, request.dry_run, target.subresource)
+    outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
+    return one(request, served, outcome.raw, engine.world.now())

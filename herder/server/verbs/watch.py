@@ -1,0 +1,147 @@
+"""Watches: everything that happens behind a resourceVersion, once, in order, until one side has enough."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+
+import msgspec
+
+from herder.api.problems import Problem, forbidden, not_supported
+from herder.server import status
+from herder.server.engine import Engine
+from herder.server.presenting import event_shaper, shown
+from herder.server.request import Answer, Request, Stream, Target
+from herder.server.revisions import parse_revision
+from herder.server.selection import Selection, selection_of
+from herder.server.served import Served
+from herder.server.store import ADDED, Change, CompactedError, Record
+from herder.server.store.records import watch_frame
+from herder.server.watching import Event, Watcher, event_kind
+
+BOOKMARK = "BOOKMARK"
+BOOKMARK_EVERY = 60.0
+# Shortly before a watch ends by its own timeout, so that the client can go on from where it was.
+BOOKMARK_BEFORE_END = 2.0
+INITIAL_END = "k8s.io/initial-events-end"
+SHORTEST = 1800.0
+
+
+class Session:
+    """One watch: where it starts, what it shows, and when it ends."""
+
+    def __init__(self, engine: Engine, served: Served, selection: Selection, request: Request) -> None:
+        self.engine = engine
+        self.served = served
+        self.selection = selection
+        self.bookmarks = request.flag("allowWatchBookmarks")
+        self.initial = request.query.get("sendInitialEvents") != "false"
+        self.initial_end = request.query.get("sendInitialEvents") == "true"
+        self.revision = parse_revision(request.query.get("resourceVersion"))
+        self.shape = event_shaper(request, served, engine.world.now)
+        # Herds of clients that started together should not all come back together.
+        seconds = request.number("timeoutSeconds") or SHORTEST * (1 + engine.world.random())
+        self.ends = _loop_time() + seconds
+        check_options(request)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        store = self.engine.store
+        from_now = not self.revision or self.initial_end
+        watcher = Watcher(self.selection, store.revision if from_now else max(store.revision, self.revision or 0))
+        leave = self.engine.hub.add(self.served.table, watcher)
+        try:
+            if from_now:
+                yield self._initial()
+            else:
+                try:
+                    yield await self._replay(self.revision or 0, watcher.floor)
+                except CompactedError as error:
+                    yield _error_frame(status.expired(str(error)))
+                    return
+            async for chunk in self._live(watcher):
+                yield chunk
+        finally:
+            leave()
+
+    def _initial(self) -> bytes:
+        """Everything that is there now, as if it had just been added."""
+        store = self.engine.store
+        records: Iterable[Record] = store.scan(self.served.table, self.selection.prefix)
+        if self.selection.selective:
+            records = filter(self.selection.matches, records)
+        frames = [self._frame(ADDED, shown(self.served, record)) for record in records] if self.initial else []
+        if self.initial_end and self.bookmarks:
+            frames.append(self._bookmark(store.revision, {INITIAL_END: "true"}))
+        return b"".join(frames)
+
+    async def _replay(self, after: int, upto: int) -> bytes:
+        changes = await self.engine.store.changes_after(self.served.table, after)
+        return b"".join(self._frames((kind, change) for kind, change in self._seen(changes) if change.revision <= upto))
+
+    def _seen(self, changes: Iterable[Change]) -> Iterable[Event]:
+        for change in changes:
+            kind = event_kind(self.selection, change)
+            if kind is not None:
+                yield kind, change
+
+    async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
+        bookmark_at = self._next_bookmark(_loop_time())
+        while not watcher.closed and (now := _loop_time()) < self.ends:
+            if self.bookmarks and now >= bookmark_at:
+                yield self._bookmark(self.engine.store.revision)
+                bookmark_at = self._next_bookmark(now)
+            events = await watcher.take(min(bookmark_at, self.ends) - now)
+            if events:
+                yield b"".join(self._frames(events))
+
+    def _next_bookmark(self, now: float) -> float:
+        last = self.ends - BOOKMARK_BEFORE_END
+        return min(now + BOOKMARK_EVERY, last) if now < last else self.ends
+
+    def _frames(self, events: Iterable[Event]) -> list[bytes]:
+        if self.shape is None:
+            return [change.frame(kind) for kind, change in events]
+        return [self._frame(kind, change.raw(kind)) for kind, change in events]
+
+    def _frame(self, kind: str, raw: bytes) -> bytes:
+        return watch_frame(kind, raw if self.shape is None else self.shape(raw))
+
+    def _bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        """Nothing happened, but you have seen everything up to here."""
+        resource = self.served.resource
+        metadata: dict[str, object] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        document = {"kind": resource.kind, "apiVersion": resource.group_version, "metadata": metadata}
+        return self._frame(BOOKMARK, msgspec.json.encode(document))
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def check_options(request: Request) -> None:
+    asked = request.query.get("sendInitialEvents")
+    match = request.query.get("resourceVersionMatch", "")
+    problems: list[Problem] = []
+    if match and asked is None:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        problems.append(forbidden("resourceVersionMatch", why))
+    if asked is not None and not match:
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        problems.append(forbidden("resourceVersionMatch", why))
+    if match not in ("", "NotOlderThan"):
+        problems.append(not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
+    if problems:
+        raise status.invalid_options("ListOptions", problems)
+
+
+def _error_frame(error: status.ApiError) -> bytes:
+    return b'{"type":"ERROR","object":' + error.body().strip() + b"}\n"
+
+
+async def watch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    selection = selection_of(request, target, served)
+    session = Session(engine, served, selection, request)
+    chunks: Callable[[], AsyncIterator[bytes]] = session.chunks
+    return Stream(chunks, "application/json")

@@ -1,0 +1,201 @@
+"""POST, PUT and DELETE of one object, and DELETE of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api.problems import Problem, invalid, not_supported
+from herder.server import status
+from herder.server.admission import admit_create
+from herder.server.bodies import as_object, media_type, parse, read_document
+from herder.server.engine import Engine
+from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, metadata_of
+from herder.server.presenting import accepted, body, many, one
+from herder.server.request import Answer, Request, Target
+from herder.server.selection import selection_of
+from herder.server.served import Served
+from herder.server.store import Record
+from herder.server.store.records import key_of
+from herder.server.writes import Intent, Outcome
+
+Document = dict[str, Any]
+# Kinds whose PUT makes the object where there is none, as in Kubernetes.
+CREATE_ON_UPDATE = frozenset(
+    {
+        *("leases.coordination.k8s.io", "events", "events.events.k8s.io"),
+        *(f"{plural}.rbac.authorization.k8s.io" for plural in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")),
+    }
+)
+
+
+def intent_of(request: Request, target: Target, typed: bool) -> Intent:
+    return Intent(request.manager, request.dry_run, target.subresource, typed)
+
+
+def check_namespace(document: Document, target: Target, served: Served) -> None:
+    """The path decides; a body that says something else is a mistake, and not guessed about."""
+    metadata = metadata_of(document)
+    if not served.resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    named = metadata.get("namespace")
+    if named and named != target.namespace:
+        raise status.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    metadata["namespace"] = target.namespace
+
+
+async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    document, typed = read_document(request, served)
+    check_namespace(document, target, served)
+    if metadata_of(document).get("resourceVersion"):
+        raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    given = admit_create(engine, served, target.namespace, document)
+    outcome = await engine.writes.create(served, document, intent_of(request, target, typed), given)
+    return _answer(engine, served, request, outcome, 201)
+
+
+async def update(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    document, typed = read_document(request, served)
+    check_namespace(document, target, served)
+    name = metadata_of(document).get("name")
+    if name != target.name:
+        if not name:
+            raise status.bad_request("the name of the object (metadata.name) is missing in the body; it must be the one in the URL")
+        raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    key = key_of(target.namespace, target.name)
+    if engine.store.latest(served.table, key) is None and served.table in CREATE_ON_UPDATE and not target.subresource:
+        return await create(engine, served, target, request)
+    outcome = await engine.writes.update(served, key, lambda _: document, intent_of(request, target, typed))
+    return _answer(engine, served, request, outcome)
+
+
+def _answer(engine: Engine, served: Served, request: Request, outcome: Outcome, code: int = 200) -> Answer:
+    return one(request, served, outcome.raw, engine.world.now(), code)
+
+
+# --- delete ----------------------------------------------------------------------------------------------------------------------
+
+
+class Preconditions(msgspec.Struct):
+    uid: str | None = None
+    resourceVersion: str | None = None
+
+
+class DeleteOptions(msgspec.Struct):
+    gracePeriodSeconds: int | None = None
+    propagationPolicy: str | None = None
+    orphanDependents: bool | None = None
+    dryRun: list[str] | None = None
+    preconditions: Preconditions | None = None
+
+
+POLICIES = ("Orphan", "Background", "Foreground")
+
+
+def delete_options(request: Request) -> DeleteOptions:
+    """From the body, or where there is none from the query."""
+    if request.body.strip():
+        value, _ = parse(request.body, media_type(request))
+        try:
+            options = msgspec.convert(as_object(value), DeleteOptions)
+        except msgspec.ValidationError as error:
+            raise status.bad_request(f"DeleteOptions: {error}") from None
+    else:
+        options = DeleteOptions(
+            gracePeriodSeconds=request.number("gracePeriodSeconds"),
+            propagationPolicy=request.query.get("propagationPolicy"),
+            orphanDependents=request.flag("orphanDependents") if "orphanDependents" in request.query else None,
+        )
+    _check_options(options)
+    if request.dry_run:
+        options.dryRun = ["All"]
+    return options
+
+
+def _check_options(options: DeleteOptions) -> None:
+    problems: list[Problem] = []
+    policy = options.propagationPolicy
+    if policy is not None and options.orphanDependents is not None:
+        problems = [invalid("propagationPolicy", policy, "orphanDependents and propagationPolicy cannot be both set")]
+    elif policy not in (None, *POLICIES):
+        problems = [not_supported("propagationPolicy", policy, POLICIES)]
+    elif options.dryRun not in (None, [], ["All"]):
+        problems = [not_supported("dryRun", options.dryRun, ("All",))]
+    elif (options.gracePeriodSeconds or 0) < 0:
+        # What Kubernetes makes of it, too.
+        options.gracePeriodSeconds = 1
+    if problems:
+        raise status.invalid_options("DeleteOptions", problems)
+
+
+async def delete(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    options = delete_options(request)
+    key = key_of(target.namespace, target.name)
+    record, outcome = await delete_one(engine, served, key, options)
+    if outcome.removed and not served.strategy.returns_deleted:
+        return _deleted(request, served, record)
+    return _answer(engine, served, request, outcome)
+
+
+def _deleted(request: Request, served: Served, record: Record) -> Answer:
+    return body(accepted(request), msgspec.json.encode(status.success(served.resource, record.name, record.uid)) + b"\n")
+
+
+async def delete_one(engine: Engine, served: Served, key: str, options: DeleteOptions) -> tuple[Record, Outcome]:
+    current = engine.store.latest(served.table, key)
+    if current is None:
+        raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+    _check_preconditions(served, current, options.preconditions)
+    old = current.document()
+    engine.admit_delete(served, old)
+    grace = served.strategy.grace_seconds(old, options.gracePeriodSeconds)
+    finalizers = _finalizers(finalizers_of(old), options)
+    intent = Intent(dry_run=bool(options.dryRun))
+    return current, await engine.writes.mark_deleted(served, key, old, current, grace, finalizers, intent)
+
+
+def _check_preconditions(served: Served, record: Record, wanted: Preconditions | None) -> None:
+    if wanted is None:
+        return
+    if wanted.uid is not None and wanted.uid != record.uid:
+        why = f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({record.uid})"
+        again = ". The object might have been deleted and then recreated"
+        raise status.conflict(served.resource, record.name, why + again)
+    if wanted.resourceVersion is not None and wanted.resourceVersion != str(record.revision):
+        why = (
+            f"the ResourceVersion in the precondition ({wanted.resourceVersion}) does not match "
+            f"the ResourceVersion in record ({record.revision}). The object might have been modified"
+        )
+        raise status.conflict(served.resource, record.name, why)
+
+
+def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """The two finalizers that the garbage collector takes away again, by how dependents are to be treated."""
+    policy = options.propagationPolicy
+    if options.orphanDependents is not None:
+        policy = "Orphan" if options.orphanDependents else "Background"
+    if policy is None:
+        return present
+    wanted = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(policy)
+    kept = [one for one in present if one not in (ORPHAN, FOREGROUND)]
+    return [*kept, wanted] if wanted else kept
+
+
+async def delete_collection(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    options = delete_options(request)
+    selection = selection_of(request, target, served)
+    revision = engine.store.revision
+    found = [
+        record
+        for record in engine.store.scan(served.table, selection.prefix)
+        if not selection.selective or selection.matches(record)
+    ]
+    for record in found:
+        try:
+            await delete_one(engine, served, record.key, options)
+        except status.ApiError as error:
+            if error.code != 404:
+                raise
+    return many(request, served, found, {"resourceVersion": str(revision)}, engine.world.now())

@@ -1,0 +1,141 @@
+"""Who watches what: each committed change is offered to those it may concern, and to nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from herder.server.selection import Selection
+from herder.server.store import ADDED, DELETED, MODIFIED, Change, Store
+
+# A client that is further behind than this is let go: it comes back with the last resourceVersion that it saw.
+QUEUE_LIMIT = 10_000
+
+Event = tuple[str, Change]
+
+
+class Watcher:
+    """A queue between the store and one client. Offering never waits: a slow client only ever slows down itself."""
+
+    __slots__ = ("_closed", "_queue", "_ready", "floor", "selection")
+
+    def __init__(self, selection: Selection, floor: int) -> None:
+        self.selection = selection
+        # Changes up to here are not for this watcher: it has them from elsewhere.
+        self.floor = floor
+        self._queue: deque[Event] = deque()
+        self._ready = asyncio.Event()
+        self._closed = False
+
+    def offer(self, change: Change) -> None:
+        if change.revision <= self.floor or self._closed:
+            return
+        kind = event_kind(self.selection, change)
+        if kind is None:
+            return
+        if len(self._queue) >= QUEUE_LIMIT:
+            self.close()
+            return
+        self._queue.append((kind, change))
+        self._ready.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._ready.set()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def take(self, timeout: float) -> list[Event]:
+        """What has come, all at once; nothing when the time is up."""
+        if not self._queue and not self._closed:
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._ready.wait()
+            except TimeoutError:
+                return []
+        events = list(self._queue)
+        self._queue.clear()
+        if not self._closed:
+            self._ready.clear()
+        return events
+
+
+def event_kind(selection: Selection, change: Change) -> str | None:
+    """What a change is to someone who sees only a selection: an object may come into it, change in it, or leave it."""
+    if not selection.covers(change.record):
+        return None
+    if not selection.selective:
+        return change.kind
+    now = change.kind != DELETED and selection.matches(change.record)
+    before = change.previous is not None and selection.matches(change.previous)
+    if now:
+        return MODIFIED if before else ADDED
+    return DELETED if before else None
+
+
+class _Pins:
+    """The watchers that want one value of one field, by that value."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, set[Watcher]] = {}
+
+    def offer(self, change: Change, field: str) -> None:
+        any_watcher = next((watcher for bucket in self.values.values() for watcher in bucket), None)
+        if any_watcher is None:
+            return
+        read = any_watcher.selection.value
+        wanted = {read(change.record, field)}
+        if change.previous is not None:
+            wanted.add(read(change.previous, field))
+        for value in wanted:
+            for watcher in self.values.get(value, ()):
+                watcher.offer(change)
+
+
+class Hub:
+    """Watchers by kind; those that ask for one value of a field (one node's pods) are found by that value."""
+
+    def __init__(self, store: Store) -> None:
+        self._all: dict[str, set[Watcher]] = {}
+        self._pinned: dict[str, dict[str, _Pins]] = {}
+        store.listen("", self._offer)
+
+    def add(self, table: str, watcher: Watcher) -> Callable[[], None]:
+        """Returns how to leave again."""
+        pin = watcher.selection.pin
+        if pin is None:
+            everyone = self._all.setdefault(table, set())
+            everyone.add(watcher)
+            return lambda: everyone.discard(watcher)
+        field, value = pin
+        values = self._pinned.setdefault(table, {}).setdefault(field, _Pins()).values
+        values.setdefault(value, set()).add(watcher)
+        return lambda: _leave(values, value, watcher)
+
+    def _offer(self, change: Change) -> None:
+        for watcher in self._all.get(change.table, ()):
+            watcher.offer(change)
+        for field, pins in self._pinned.get(change.table, {}).items():
+            pins.offer(change, field)
+
+    def close(self, table: str | None = None) -> None:
+        """End all watches (of one kind): the server stops, or the kind goes away."""
+        for watcher in self.watchers(table):
+            watcher.close()
+
+    def watchers(self, table: str | None = None) -> list[Watcher]:
+        found = [one for name, bucket in self._all.items() if table in (None, name) for one in bucket]
+        for name, fields in self._pinned.items():
+            if table in (None, name):
+                found += [one for pins in fields.values() for bucket in pins.values.values() for one in bucket]
+        return found
+
+
+def _leave(values: dict[str, set[Watcher]], value: str, watcher: Watcher) -> None:
+    bucket = values.get(value, set())
+    bucket.discard(watcher)
+    if not bucket:
+        values.pop(value, None)

@@ -1,0 +1,232 @@
+"""Create, update and delete, once for every way in: verbs, patches, and the engine's own housekeeping.
+
+Each decision is taken without a pause, from reading the newest state to handing the new one to the writer. So no two writers can
+decide on the same state, and nothing needs to be retried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from herder.api.world import World, timestamp
+from herder.server import status
+from herder.server.fields import managed_fields_after_create, managed_fields_after_update
+from herder.server.metadata import (
+    begin_life,
+    carry_over,
+    finalizers_of,
+    generate_name,
+    is_terminating,
+    metadata_of,
+    ordered,
+    same_but_for_version,
+)
+from herder.server.served import Served
+from herder.server.store import Record, StorageFullError, Store, StoreStopped
+from herder.server.store.records import key_of
+from herder.server.validation import check_update
+
+Document = dict[str, Any]
+# etcd refuses what is larger, and so do we.
+OBJECT_LIMIT = 1536 * 1024
+GENERATE_ATTEMPTS = 8
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """Who writes, and how."""
+
+    manager: str = "herder"
+    dry_run: bool = False
+    subresource: str = ""
+    # The types of what was sent are known to be right, so that they need not be looked at again.
+    typed: bool = False
+
+
+HOUSEKEEPING = Intent()
+
+
+class Outcome(msgspec.Struct):
+    """The object as it is after the write; `removed` when that was the end of it."""
+
+    raw: bytes
+    created: bool = False
+    removed: bool = False
+
+
+class Writes:
+    def __init__(self, store: Store, world: World) -> None:
+        self.store = store
+        self.world = world
+
+    # --- create ------------------------------------------------------------------------------------------------------------------
+
+    async def create(self, served: Served, obj: Document, intent: Intent, given: Document | None = None) -> Outcome:
+        """`given`: what admission adds to the spec, which belongs to no field manager."""
+        metadata = metadata_of(obj)
+        begin_life(obj, self.world)
+        self._name(served, metadata)
+        served.strategy.default(obj)
+        # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
+        entries = managed_fields_after_create(
+            *(obj, served.fields, intent.manager, metadata["creationTimestamp"]), reset=served.reset(""), encoded=True
+        )
+        served.strategy.prepare_create(obj)
+        problems = served.strategy.validate_create(obj, intent.typed)
+        if problems:
+            raise status.invalid(served.resource, metadata.get("name", ""), problems)
+        key = key_of(metadata.get("namespace", ""), metadata["name"])
+        if self.store.latest(served.table, key) is not None:
+            raise status.already_exists(served.resource, metadata["name"])
+        if entries:
+            metadata["managedFields"] = entries
+        if given:
+            obj["spec"].update(given)
+        return await self._write(served, key, obj, None, intent)
+
+    def _name(self, served: Served, metadata: Document) -> None:
+        if metadata.get("name") or not metadata.get("generateName"):
+            return
+        for _ in range(GENERATE_ATTEMPTS):
+            generate_name(metadata, self.world)
+            if self.store.latest(served.table, key_of(metadata.get("namespace", ""), metadata["name"])) is None:
+                return
+
+    # --- update ------------------------------------------------------------------------------------------------------------------
+
+    async def update(self, served: Served, key: str, make: Callable[[Document], Document], intent: Intent) -> Outcome:
+        """`make` gets a copy of the stored object, which it may change, and returns what it should become."""
+        current = self.store.latest(served.table, key)
+        if current is None:
+            raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+        old = self._read(served, current)
+        new = make(self._read(served, current))
+        check_update(served, new, old)
+        self._prepare_update(served, new, old, intent)
+        problems = served.strategy.validate_update(new, old, intent.typed)
+        if problems:
+            raise status.invalid(served.resource, current.name, problems)
+        if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):
+            return await self._remove(served, key, new, current, intent)
+        if same_but_for_version(new, old) and not _forgets_managers(new, old):
+            await self.store.settled(served.table, key)
+            return Outcome(current.raw)
+        self._manage(served, new, old, intent)
+        return await self._write(served, key, new, current, intent)
+
+    def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
+        carry_over(new, old)
+        strategy = served.strategy
+        strategy.default(new)
+        if intent.subresource == "status":
+            strategy.prepare_status(new, old)
+        elif intent.subresource == "finalize":
+            strategy.prepare_finalize(new, old)
+        else:
+            strategy.prepare_update(new, old)
+
+    def _manage(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
+        entries = managed_fields_after_update(
+            *(old, new, served.fields, intent.manager, timestamp(self.world.now())),
+            subresource=intent.subresource,
+            reset=served.reset(intent.subresource),
+            encoded=True,
+        )
+        new["metadata"].pop("managedFields", None)
+        if entries:
+            new["metadata"]["managedFields"] = entries
+
+    def _read(self, served: Served, record: Record) -> Document:
+        document = record.document()
+        document["apiVersion"] = served.resource.group_version
+        return document
+
+    # --- delete ------------------------------------------------------------------------------------------------------------------
+
+    async def mark_deleted(
+        self, served: Served, key: str, old: Document, current: Record, grace: int, finalizers: list[str], intent: Intent
+    ) -> Outcome:
+        """The object stays, as deleted, until its finalizers and its grace have run out; without either it goes now."""
+        new = self._read(served, current)
+        metadata = new["metadata"]
+        metadata["finalizers"] = finalizers
+        if not finalizers:
+            del metadata["finalizers"]
+        served.strategy.begin_deletion(new)
+        if not served.strategy.holds(new) and not grace:
+            if served.strategy.graceful:
+                self._set_deletion(served, metadata, old, 0)
+            return await self._remove(served, key, new, current, intent)
+        if is_terminating(old) and _grace_of(old) <= grace and finalizers == finalizers_of(old):
+            await self.store.settled(served.table, key)
+            return Outcome(current.raw)
+        self._set_deletion(served, metadata, old, grace)
+        return await self._write(served, key, new, current, intent)
+
+    def _set_deletion(self, served: Served, metadata: Document, old: Document, grace: int) -> None:
+        if is_terminating(old):
+            # Asking again can only make it sooner.
+            grace = min(grace, _grace_of(old))
+            asked_at = _seconds(old["metadata"]["deletionTimestamp"]) - _grace_of(old)
+            metadata["deletionTimestamp"] = timestamp(asked_at + grace)
+        else:
+            metadata["deletionTimestamp"] = timestamp(self.world.now() + grace)
+            if served.strategy.has_generation:
+                metadata["generation"] = metadata.get("generation", 0) + 1
+        metadata["deletionGracePeriodSeconds"] = grace
+
+    async def _remove(self, served: Served, key: str, obj: Document, current: Record, intent: Intent) -> Outcome:
+        return await self._write(served, key, obj, current, intent, removed=True)
+
+    # --- the write itself --------------------------------------------------------------------------------------------------------
+
+    async def _write(
+        self, served: Served, key: str, obj: Document, current: Record | None, intent: Intent, *, removed: bool = False
+    ) -> Outcome:
+        obj["apiVersion"] = served.storage_version
+        if intent.dry_run:
+            if current is not None:
+                obj["metadata"]["resourceVersion"] = str(current.revision)
+            return Outcome(msgspec.json.encode(ordered(obj)), current is None, removed)
+        revision = self.store.reserve()
+        obj["metadata"]["resourceVersion"] = str(revision)
+        raw = msgspec.json.encode(ordered(obj))
+        if len(raw) > OBJECT_LIMIT:
+            raise too_large_object(served, obj)
+        record = Record(key, revision, raw)
+        try:
+            if removed:
+                assert current is not None
+                written = self.store.remove(served.table, record, current)
+            else:
+                written = self.store.put(served.table, record, current)
+            # A client that hangs up does not take the write back, nor keep others from waiting for it.
+            await asyncio.shield(written)
+        except StorageFullError as error:
+            raise status.internal(str(error)) from None
+        except StoreStopped as error:
+            raise status.unavailable(f"the store has stopped: {error}") from None
+        return Outcome(raw, current is None, removed)
+
+
+def too_large_object(served: Served, obj: Document) -> status.ApiError:
+    name = obj["metadata"]["name"]
+    message = f"{served.resource.qualified} {name!r} is too large: an object may take {OBJECT_LIMIT} bytes"
+    return status.ApiError(413, "RequestEntityTooLarge", message)
+
+
+def _forgets_managers(new: Document, old: Document) -> bool:
+    """Whoever writes an empty list wants the record of managers cleared."""
+    return new["metadata"].get("managedFields") in ([], [{}]) and bool(old["metadata"].get("managedFields"))
+
+
+def _grace_of(obj: Document) -> int:
+    return obj["metadata"].get("deletionGracePeriodSeconds") or 0
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

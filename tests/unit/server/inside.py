@@ -1,0 +1,77 @@
+"""An engine inside the test's own process: the store commits inline, requests go straight to the router."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from herder.server.request import ENGINE, Request, Response, Stream, User, parse_query
+from herder.server.running import Running
+from herder.server.store import Database, InlineWriter, Store
+
+Json = dict[str, Any]
+
+
+class StillWorld:
+    """Time stands still unless it is moved; ids and suffixes are counted."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_750_000_000.0
+        self._numbers = itertools.count(1)
+
+    def now(self) -> float:
+        return self.seconds
+
+    def random(self) -> float:
+        return 0.5
+
+    def uid(self) -> str:
+        return f"00000000-0000-4000-8000-{next(self._numbers):012d}"
+
+    def suffix(self) -> str:
+        return f"{next(self._numbers):05d}"
+
+
+class Inside:
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.router = running.router
+        self.store = running.engine.store
+
+    async def ask(self, method: str, path: str, body: Any = None, user: User = ENGINE, **headers: str) -> tuple[int, Json]:
+        answer = await self.router.handle(self._request(method, path, body, user, headers))
+        assert isinstance(answer, Response)
+        return answer.status, msgspec.json.decode(answer.body)
+
+    async def watch(self, path: str) -> AsyncIterator[Json]:
+        answer = await self.router.handle(self._request("GET", path, None, ENGINE, {}))
+        assert isinstance(answer, Stream), answer
+        async for chunk in answer.chunks():
+            for line in chunk.splitlines():
+                yield msgspec.json.decode(line)
+
+    def _request(self, method: str, path: str, body: Any, user: User, headers: dict[str, str]) -> Request:
+        where, _, query = path.partition("?")
+        raw = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
+        named = {name.replace("_", "-").title(): value for name, value in headers.items()}
+        return Request(method=method, path=where, query=parse_query(query), headers=named, body=raw, user=user)
+
+
+@asynccontextmanager
+async def engine_inside(folder: Path, world: StillWorld | None = None) -> AsyncGenerator[Inside]:
+    database = Database(folder / "herder.db")
+    running = Running(Store(database, InlineWriter(database)), world or StillWorld())
+    await running.start()
+    try:
+        yield Inside(running)
+    finally:
+        await running.stop()
+
+
+def config_map(name: str, **data: str) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
