@@ -1,0 +1,1 @@
+"""The only room that wires processes together: `herder up`, and what it supervises."""

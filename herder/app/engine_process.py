@@ -1,0 +1,53 @@
+"""The engine's own process: the embedded API server on an inherited socket and on a unix socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+
+import structlog
+
+from herder.api.world import RealWorld
+from herder.app.children import HOPELESS
+from herder.app.data_directory import DataDirectory
+from herder.server.http import HttpServer, server_context
+from herder.server.running import Running, open_store
+from herder.server.store import DataError
+
+log = structlog.get_logger()
+# The disk did something that leaves open what is on it: end at once, and read the truth again.
+DISK_FAILED = 70
+
+
+async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        store = open_store(directory.path)
+    except DataError as error:
+        print(f"herder: {error}", file=sys.stderr)
+        return HOPELESS
+    store.on_failure = _on_disk_failure
+    running = Running(store, RealWorld())
+    server = HttpServer(running.router)
+    pki = directory.pki
+    context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
+    await server.start(socket.socket(fileno=listen_fd), context, directory.socket)
+    try:
+        await running.start()
+        os.write(ready_fd, b"r")
+        os.close(ready_fd)
+        await stop.wait()
+    finally:
+        await server.stop()
+        await running.stop()
+    return 0
+
+
+def _on_disk_failure(error: BaseException) -> None:
+    log.error("the disk failed, the engine stops and is started anew", error=str(error))
+    os._exit(DISK_FAILED)

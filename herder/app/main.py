@@ -1,0 +1,107 @@
+"""The entry of the installed program: the command line, and the processes behind `herder up`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from herder.app import logs
+from herder.app.data_directory import DataDirectory
+from herder.app.refusal import CANNOT_RUN, Refusal
+from herder.cli.main import cli
+from herder.nodes.runtimes import RuntimeMissing, resolve
+
+DEFAULT_DATA = Path(".herder")
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """HOST:PORT, with [brackets] around an IPv6 host."""
+
+    name = "HOST:PORT"
+
+    def convert(self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, separator, port = value.rpartition(":")
+        if not separator or not port.isdigit() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:6443", param, ctx)
+        return host.strip("[]"), int(port)
+
+
+@cli.command()
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=True),
+    default=DEFAULT_DATA,
+    show_default=True,
+    help="Where everything is kept.",
+)
+@click.option(
+    "--listen",
+    type=Address(),
+    default="127.0.0.1:6443",
+    show_default=True,
+    help="Where the API is served; port 0 takes a free one.",
+)
+@click.option("--nodes", type=click.IntRange(0, 10_000), default=3, show_default=True, help="How many nodes this machine offers.")
+@click.option(
+    "--runtime", type=click.Choice(["auto", "simulated", "qemu"]), default="auto", show_default=True, help="What guests run on."
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the kubeconfig.  [default: DATA/kubeconfig]",
+)
+def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig: Path | None) -> None:
+    """Start the embedded engine in the foreground, and nodes for it."""
+    # Imported here: `herder --help` should not wait for a web server.
+    from herder.app.supervisor import Settings, Supervisor
+
+    logs.configure("supervisor")
+    try:
+        resolved = resolve(runtime, version("herder"))
+        settings = Settings(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig")
+        asyncio.run(Supervisor(settings, click.echo).run())
+    except RuntimeMissing as error:
+        _refuse(str(error), CANNOT_RUN)
+    except Refusal as refusal:
+        _refuse(str(refusal), refusal.code)
+
+
+def _refuse(sentence: str, code: int) -> None:
+    if sentence:
+        click.echo(f"herder: {sentence}", err=True)
+    sys.exit(code)
+
+
+@cli.command(hidden=True)
+@click.option("--data", type=click.Path(path_type=Path), required=True)
+@click.option("--listen-fd", type=int, required=True)
+@click.option("--ready-fd", type=int, required=True)
+def engine(data: Path, listen_fd: int, ready_fd: int) -> None:
+    """The engine's process; started by `herder up`."""
+    from herder.app import engine_process
+
+    logs.configure("engine")
+    sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd)))
+
+
+@cli.command(hidden=True)
+@click.option("--data", type=click.Path(path_type=Path), required=True)
+@click.option("--nodes", type=int, required=True)
+@click.option("--runtime", required=True)
+@click.option("--ready-fd", type=int, required=True)
+def agents(data: Path, nodes: int, runtime: str, ready_fd: int) -> None:
+    """The agents' process; started by `herder up`."""
+    from herder.app import agents_process
+
+    logs.configure("agents")
+    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), nodes, runtime, ready_fd)))
+
+
+def main() -> None:
+    cli()

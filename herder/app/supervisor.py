@@ -1,0 +1,135 @@
+"""`herder up`: takes the data directory and the port, starts the engine and the agents, and says what to type next."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from herder.app.children import Child, ChildFailed
+from herder.app.data_directory import DataDirectory
+from herder.app.kubeconfig import check_writable, write_kubeconfig
+from herder.app.refusal import CANNOT_LISTEN, CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.server.tls import Authority, write_private
+
+
+class Settings(msgspec.Struct, frozen=True):
+    data: Path
+    host: str
+    port: int
+    nodes: int
+    runtime: str
+    kubeconfig: Path
+
+    @property
+    def listen(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def listen_on(host: str, port: int) -> socket.socket:
+    """Taken before anything else is touched, and kept while the engine is restarted: its callers wait, and are not refused."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(1024)
+    except OSError as error:
+        raise Refusal(f"--listen {host}:{port}: cannot be listened on: {error.strerror or error}", CANNOT_LISTEN) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+class Supervisor:
+    def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._say = say
+        self._directory = DataDirectory(settings.data)
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        settings = self._settings
+        self._directory.take(settings.listen)
+        check_writable(settings.kubeconfig)
+        listener = listen_on(settings.host, settings.port)
+        try:
+            port = listener.getsockname()[1]
+            self._directory.announce(f"{settings.host}:{port}")
+            server = f"https://{_bracketed(_reachable(settings.host))}:{port}"
+            self._credentials(server)
+            await self._supervise(listener, server)
+        finally:
+            listener.close()
+            self._directory.release()
+
+    def _credentials(self, server: str) -> None:
+        pki = self._directory.pki
+        try:
+            authority = Authority.open(pki)
+        except (ValueError, TypeError, AssertionError):
+            why = "ca.crt and ca.key are not a certificate and its key; put them back, or remove both and hand out new kubeconfigs"
+            raise Refusal(f"{pki}: {why}", CANNOT_USE_DATA) from None
+        hosts = dict.fromkeys(("127.0.0.1", "::1", "localhost", socket.gethostname(), self._settings.host))
+        pair = authority.server(tuple(hosts))
+        write_private(pki / "server.key", pair.key)
+        write_private(pki / "server.crt", pair.certificate)
+        write_kubeconfig(self._settings.kubeconfig, server, authority)
+
+    async def _supervise(self, listener: socket.socket, server: str) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop.set)
+        data = str(self._directory.path)
+        engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], [listener.fileno()])
+        children = [engine]
+        if self._settings.nodes:
+            arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
+            children.append(Child("agents", arguments))
+        running = [asyncio.create_task(child.run()) for child in children]
+        greeting = asyncio.create_task(self._greet(children, server))
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            done, _ = await asyncio.wait([*running, stopped], return_when=asyncio.FIRST_COMPLETED)
+            failed = next((task.exception() for task in done if task.exception()), None)
+        finally:
+            greeting.cancel()
+            # Those who use the engine first, the engine last.
+            for child in reversed(children):
+                await child.stop()
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        if isinstance(failed, ChildFailed):
+            raise Refusal("", CANNOT_RUN)
+        if failed is not None:
+            raise failed
+        self._say("herder has stopped; everything that was acknowledged is in the data directory.")
+
+    async def _greet(self, children: list[Child], server: str) -> None:
+        for child in children:
+            await child.ready.wait()
+        settings = self._settings
+        nodes = f"{settings.nodes} {settings.runtime.split(':', 1)[0]} node{'s' if settings.nodes != 1 else ''}"
+        self._say(
+            f"herder is up: {server}, {nodes}, data in {settings.data}\n\n"
+            "In another shell:\n\n"
+            f"  export KUBECONFIG={shlex.quote(str(settings.kubeconfig.absolute()))}\n"
+            "  kubectl get nodes\n"
+            "  kubectl api-resources --categories=all\n"
+            "  kubectl apply -f examples/virtual-machine.yaml\n"
+            "  kubectl get vm\n\n"
+            "Ctrl-C stops it."
+        )
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
