@@ -1,0 +1,49 @@
+"""One `herder up` for all tests that only use it, and kubectl pointed at it."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EngineMissing
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.program import Up
+from tests.engines.api import Api, connect
+from tests.engines.engine import Unavailable
+from tests.engines.kubectl import find_kubectl
+from tests.engines.resources import NAMESPACES
+
+
+@pytest.fixture(scope="session")
+def kubectl_program() -> Path:
+    try:
+        return find_kubectl()
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
+
+
+@pytest.fixture(scope="session")
+def herd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """The program, with two nodes."""
+    with Up(tmp_path_factory.mktemp("herd"), nodes=2) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kubectl(kubectl_program: Path, herd: Up, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    return Kubectl(kubectl_program, herd.kubeconfig, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+async def api(herd: Up, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
+    async with connect(herd.connection(tmp_path_factory.mktemp("admin"))) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def here(kubectl: Kubectl, api: Api) -> Kubectl:
+    """kubectl in a namespace that no other test uses."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok  # noqa: B018
+    return kubectl.inside(name)

@@ -1,0 +1,70 @@
+"""Processes that die: the others go on, and what was started stays started."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.manifests import config_map
+from tests.e2e.program import Up, is_running, until
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """One whose processes are killed; the tests of other files do not use it."""
+    with Up(tmp_path_factory.mktemp("mortal"), nodes=1) as up:
+        yield up
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not is_running(pid), f"process {pid} is still there")
+
+
+def test_a_killed_engine_comes_back_with_everything(mortal: Up, kubectl_program: Path, tmp_path: Path) -> None:
+    kubectl = Kubectl(kubectl_program, mortal.kubeconfig, tmp_path)
+    kubectl.create(config_map("before"))
+    engine, agents = mortal.child("engine"), mortal.child("agents")
+    _kill(engine)
+    # The port is never given up: kubectl waits for the new engine instead of being refused.
+    assert kubectl("get", "cm", "before", "-o", "name") == "configmap/before\n"
+    kubectl.create(config_map("after"))
+    assert mortal.child("engine") != engine
+    assert mortal.child("agents") == agents
+
+
+def test_killed_agents_come_back_and_renew_their_node(mortal: Up, kubectl_program: Path, tmp_path: Path) -> None:
+    kubectl = Kubectl(kubectl_program, mortal.kubeconfig, tmp_path).inside("kube-node-lease")
+
+    def renewed() -> str:
+        return kubectl("get", "lease", "node-1", "-o", "jsonpath={.spec.renewTime}")
+
+    engine, agents, before = mortal.child("engine"), mortal.child("agents"), renewed()
+    _kill(agents)
+    # Well before the next renewal is due the new process has registered and renewed.
+    until(lambda: renewed() > before, "nobody renewed the node", pause=0.2)
+    assert mortal.child("agents") != agents
+    assert mortal.child("engine") == engine
+
+
+def test_what_dies_is_said_to_have_died(mortal: Up) -> None:
+    _kill(mortal.child("agents"))
+    until(lambda: "child=agents" in mortal.err, "nothing was said about it")
+    assert "Traceback" not in mortal.err
+
+
+def test_a_killed_supervisor_takes_its_processes_along_and_the_next_one_starts_at_once(
+    kubectl_program: Path, tmp_path: Path
+) -> None:
+    with Up(tmp_path) as first:
+        Kubectl(kubectl_program, first.kubeconfig, tmp_path).create(config_map("kept"))
+        children = first.children()
+        assert set(children) == {"engine", "agents"}
+        first.end(signal.SIGKILL)
+    with Up(tmp_path, port=first.port) as second:
+        kubectl = Kubectl(kubectl_program, second.kubeconfig, tmp_path)
+        assert kubectl("get", "cm", "kept", "-o", "name") == "configmap/kept\n"
+        until(lambda: not any(is_running(pid) for pid in children.values()), "a process outlived its supervisor")
