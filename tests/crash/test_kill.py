@@ -21,15 +21,18 @@ WRITERS = 6
 WATCHERS = 3
 
 
-async def kill_often(lives: Lives, chance: random.Random) -> None:
-    """Mostly a moment after it is ready; now and then while it is still starting."""
+async def kill_often(lives: Lives, book: Book, chance: random.Random) -> None:
+    """Mostly after some writes; now and then a moment after it is ready, or while it is still starting."""
     while lives.kills < KILLS:
         await lives.start()
-        if chance.random() < 0.15:
+        when = chance.random()
+        if when < 0.15:
             await asyncio.sleep(chance.uniform(0.02, 0.4))
         else:
             await lives.ready()
-            await asyncio.sleep(chance.uniform(0.005, 0.3))
+            if when > 0.3:
+                await book.more(chance.randint(1, 40))
+            await asyncio.sleep(chance.uniform(0, 0.02))
         await lives.kill()
     await lives.start()
     await lives.ready()
@@ -57,22 +60,22 @@ async def test_a_hundred_kills_under_load_lose_and_double_nothing(tmp_path: Path
             for watcher in watchers:
                 group.create_task(watcher.run(upto))
             working = [group.create_task(client.run(stop)) for client in (*writers, paging)]
-            await kill_often(lives, random.Random(20))
+            await kill_often(lives, book, random.Random(20))
             stop.set()
             await asyncio.wait(working)
             final = (await apis[0].list(CONFIG_MAPS, NAMESPACE)).ok
             # Something to see for those who wait for the end of a deletion, whose revision no answer has told.
             upto.set_result(max(step.revision or 0 for steps in book.steps.values() for step in steps))
         await lives.kill()
-    _check_enough_happened(book, lives, watchers)
     _check(book, watchers, paging, {item["metadata"]["name"]: item["data"]["a"] for item in final["items"]})
     _check_file(tmp_path / "data" / "herder.db")
+    _check_enough_happened(book, lives, watchers)
 
 
 def _check_enough_happened(book: Book, lives: Lives, watchers: list[Watching]) -> None:
     """A test that wrote nothing would find nothing wrong."""
     assert lives.kills >= KILLS
-    assert book.acknowledged > 10 * KILLS
+    assert book.acknowledged > 5 * KILLS
     assert book.unanswered > KILLS / 2
     assert book.unanswered_but_applied > 0
     assert all(watcher.connections > KILLS / 2 for watcher in watchers)

@@ -31,6 +31,13 @@ class Book:
         self.unanswered = 0
         self.unanswered_but_applied = 0
 
+    async def more(self, count: int, patience: float = 10) -> None:
+        """Until so many more are acknowledged."""
+        wanted = self.acknowledged + count
+        async with asyncio.timeout(patience):
+            while self.acknowledged < wanted:  # noqa: ASYNC110 (a few looks are simpler than an event per write)
+                await asyncio.sleep(0.002)
+
     def revised(self, revision: int, at_least: int) -> None:
         assert revision > at_least, f"resourceVersion {revision} was given out after {at_least}"
         self.newest = max(self.newest, revision)
@@ -69,7 +76,7 @@ class WritingClient:
                 reply = await self._send(kind, name, value)
             except LOST:
                 self._book.unanswered += 1
-                await self._find_out(kind, name, value, stop)
+                await self._find_out(kind, name, value)
                 continue
             self._acknowledge(kind, name, value, reply, before)
 
@@ -100,7 +107,7 @@ class WritingClient:
         self._now[name] = None if kind == "DELETED" else value
         self._book.steps.setdefault(name, []).append(Applied(kind, "" if kind == "DELETED" else value, revision))
 
-    async def _find_out(self, kind: str, name: str, value: str, stop: asyncio.Event) -> None:
+    async def _find_out(self, kind: str, name: str, value: str) -> None:
         """Without an answer it may or may not have happened, but nothing else may have."""
         found = await self._read(name)
         wanted = None if kind == "DELETED" else value

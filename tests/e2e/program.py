@@ -118,7 +118,8 @@ class Up:
 
     def child(self, name: str) -> int:
         """The process id of the engine or of the agents."""
-        return until(lambda: _children(self.pid).get(name), f"no {name} process")
+        until(lambda: name in self.children(), f"there is no {name} process")
+        return self.children()[name]
 
     def children(self) -> dict[str, int]:
         return _children(self.pid)

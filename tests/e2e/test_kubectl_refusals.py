@@ -42,7 +42,7 @@ def test_an_unknown_field_may_be_only_a_warning(here: Kubectl) -> None:
             machine("one"),
             "spec.runStrategy",
             "Sometimes",
-            'spec.runStrategy: Unsupported value: "Sometimes": supported values: "Always", "Halted", "Manual", "Once", "RerunOnFailure"',
+            'spec.runStrategy: Unsupported value: "Sometimes": supported values: "Always", "Halted", "Manual", "Once"',
         ),
         (pool("herd", 1), "spec.replicas", -1, "spec.replicas: Invalid value: -1"),
         (pool("herd", 1), "spec.replicas", "many", 'spec.replicas: Invalid value: "string"'),

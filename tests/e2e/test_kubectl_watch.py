@@ -3,7 +3,7 @@
 import queue
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from tests.e2e.kubectl import Kubectl
@@ -35,7 +35,7 @@ class Lines:
 
 
 @contextmanager
-def _watching(kubectl: Kubectl, *words: str) -> Iterator[Lines]:
+def _watching(kubectl: Kubectl, *words: str) -> Generator[Lines]:
     process = kubectl.start("get", *words)
     try:
         yield Lines(process)
