@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import yaml
 
 from herder.server.accept import YAML, Accepted, parse_accept
-from herder.server.request import Request, Response
+from herder.server.request import Answer, Request, Response, Stream
 from herder.server.served import Served
 from herder.server.status import bad_request, not_acceptable
 from herder.server.store import Record
@@ -17,6 +17,9 @@ from herder.server.tables import IncludeObject, partial_object_metadata, partial
 
 ACCEPTED_TYPES = ("application/json", "application/yaml")
 Document = dict[str, Any]
+# A list larger than this goes out in pieces.
+STREAM_ABOVE = 1024 * 1024
+ITEMS_A_CHUNK = 100
 
 
 def accepted(request: Request) -> Accepted:
@@ -66,30 +69,44 @@ def one(request: Request, served: Served, raw: bytes, now: float, status: int = 
     return body(wanted, raw, status)
 
 
-def many(request: Request, served: Served, records: Sequence[Record], metadata: Document, now: float) -> Response:
+def many(request: Request, served: Served, records: Sequence[Record], metadata: Document, now: float) -> Answer:
     """A list. The objects' bytes are joined as they are stored: nothing is decoded to be encoded again."""
     wanted = accepted(request)
-    raws = [shown(served, record) for record in records]
     if wanted.as_kind == "Table":
+        raws = (shown(served, record) for record in records)
         return body(wanted, render_stored_table(served.printer, raws, include_object(request), metadata, now))
     if wanted.as_kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-        documents = (msgspec.json.decode(raw) for raw in raws)
+        documents = (msgspec.json.decode(shown(served, record)) for record in records)
         return body(wanted, partial_object_metadata_list(documents, metadata))
-    return body(wanted, list_body(served, _without_kind(served, raws) if served.resource.builtin else raws, metadata))
+    chunks = _list_chunks(served, records, metadata)
+    if wanted.media_type == YAML or sum(len(record.raw) for record in records) < STREAM_ABOVE:
+        return body(wanted, b"".join(chunks))
+    return Stream(lambda: _one_by_one(chunks), wanted.content_type)
 
 
-def _without_kind(served: Served, raws: Iterable[bytes]) -> Iterable[bytes]:
+def _list_chunks(served: Served, records: Sequence[Record], metadata: Document) -> Iterator[bytes]:
+    """The body in pieces: a large list is never in memory as a whole, beside the objects that are there anyway."""
+    resource = served.resource
+    head = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": metadata}
+    yield msgspec.json.encode(head)[:-1] + b',"items":['
+    item = _without_kind(served) if resource.builtin else shown
+    for start in range(0, len(records), ITEMS_A_CHUNK):
+        pieces = [item(served, record) for record in records[start : start + ITEMS_A_CHUNK]]
+        yield (b"," if start else b"") + b",".join(pieces)
+    yield b"]}\n"
+
+
+def _without_kind(served: Served) -> Callable[[Served, Record], bytes]:
     """The items of a list of a built-in kind do not say what they are: the list does."""
     resource = served.resource
     head = msgspec.json.encode({"apiVersion": resource.group_version, "kind": resource.kind})[:-1] + b","
     start = len(head)
-    return [b"{" + raw[start:] if raw.startswith(head) else raw for raw in raws]
+    return lambda _, record: b"{" + record.raw[start:] if record.raw.startswith(head) else record.raw
 
 
-def list_body(served: Served, raws: Iterable[bytes], metadata: Document) -> bytes:
-    resource = served.resource
-    head = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": metadata}
-    return msgspec.json.encode(head)[:-1] + b',"items":[' + b",".join(raws) + b"]}\n"
+async def _one_by_one(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
 
 
 def _revision_of(raw: bytes) -> Document:

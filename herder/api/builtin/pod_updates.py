@@ -73,10 +73,10 @@ def _check_tolerations(new: Sequence[Document], old: Sequence[Document], out: Pr
 
 def _check_gates(new: Sequence[Document], old: Sequence[Document], out: Problems) -> None:
     before = {gate.get("name") for gate in old}
-    for gate in new:
+    for index, gate in enumerate(new):
         if gate.get("name") not in before:
             detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            out.append(forbidden("spec.schedulingGates", detail))
+            out.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
 
 
 def _check_fixed(spec: Document, before: Document, out: Problems) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 import msgspec
 
 from herder.api.problems import Problem, forbidden, not_supported
 from herder.server import status
 from herder.server.engine import Engine
-from herder.server.presenting import event_shaper, shown
+from herder.server.presenting import ITEMS_A_CHUNK, event_shaper, shown
 from herder.server.request import Answer, Request, Stream, Target
 from herder.server.revisions import parse_revision
 from herder.server.selection import Selection, selection_of
@@ -51,7 +51,8 @@ class Session:
         leave = self.engine.hub.add(self.served.table, watcher)
         try:
             if from_now:
-                yield self._initial()
+                for chunk in self._initial():
+                    yield chunk
             else:
                 try:
                     yield await self._replay(self.revision or 0, watcher.floor)
@@ -63,16 +64,18 @@ class Session:
         finally:
             leave()
 
-    def _initial(self) -> bytes:
-        """Everything that is there now, as if it had just been added."""
+    def _initial(self) -> Iterator[bytes]:
+        """Everything that is there now, as if it had just been added; in pieces, since it may be much."""
         store = self.engine.store
-        records: Iterable[Record] = store.scan(self.served.table, self.selection.prefix)
-        if self.selection.selective:
-            records = filter(self.selection.matches, records)
-        frames = [self._frame(ADDED, shown(self.served, record)) for record in records] if self.initial else []
+        revision = store.revision
+        records: list[Record] = []
+        if self.initial:
+            matching = self.selection.matches if self.selection.selective else None
+            records = [one for one in store.scan(self.served.table, self.selection.prefix) if matching is None or matching(one)]
+        for start in range(0, len(records), ITEMS_A_CHUNK):
+            yield b"".join(self._frame(ADDED, shown(self.served, one)) for one in records[start : start + ITEMS_A_CHUNK])
         if self.initial_end and self.bookmarks:
-            frames.append(self._bookmark(store.revision, {INITIAL_END: "true"}))
-        return b"".join(frames)
+            yield self._bookmark(revision, {INITIAL_END: "true"})
 
     async def _replay(self, after: int, upto: int) -> bytes:
         changes = await self.engine.store.changes_after(self.served.table, after)
