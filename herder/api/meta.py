@@ -228,3 +228,37 @@ class TopologySpreadConstraint(View, frozen=True, kw_only=True):
     node_affinity_policy: Annotated[Literal["Honor", "Ignore"], doc("Whether only nodes that the pod allows count.")] | None = None
     node_taints_policy: Annotated[Literal["Honor", "Ignore"], doc("Whether tainted nodes count.")] | None = None
     match_label_keys: Annotated[tuple[str, ...], doc("Own label keys whose values select the pods.", max_length=64)] | None = None
+
+
+class Identified:
+    """The questions that everyone asks an object, whatever its kind. A mixin: it has no fields of its own."""
+
+    __slots__ = ()
+
+    @property
+    def _meta(self) -> ObjectMeta:
+        return getattr(self, "metadata")  # noqa: B009 - declared by the views, each with its own description
+
+    @property
+    def name(self) -> str:
+        return self._meta.name or ""
+
+    @property
+    def namespace(self) -> str:
+        return self._meta.namespace or ""
+
+    @property
+    def uid(self) -> str:
+        return self._meta.uid or ""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self._meta.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self._meta.annotations or {}
+
+    @property
+    def being_deleted(self) -> bool:
+        return self._meta.deletion_timestamp is not None

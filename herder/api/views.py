@@ -98,6 +98,8 @@ _SCHEMA_KEYS = {
 }
 
 Time = Annotated[datetime.datetime, Meta(tz=True, extra_json_schema={"type": "string", "format": "date-time"})]
+MICRO = "microseconds"
+MicroTime = Annotated[datetime.datetime, Meta(tz=True, extra_json_schema={"type": "string", "format": "date-time", "title": MICRO})]
 Quantity = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "pattern": QUANTITY_PATTERN, "maxLength": 64})]
 IntOrPercent = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "pattern": PERCENT_PATTERN, "maxLength": 16})]
 IntOrName = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "maxLength": 63})]

@@ -23,7 +23,6 @@ class DataDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.pki = path / "pki"
-        self.engine_log = path / "engine.log"
         self._lock: int | None = None
 
     @cached_property

@@ -20,7 +20,7 @@ KUBERNETES = ("1", "36", "v1.36.3")
 
 # kubectl still looks here for kinds that have no v3 document (a List of things), and reads protobuf only. A document without
 # a single kind is enough: it skips what it does not find, and the server checks every field anyway.
-_OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OPENAPI_V2 = Document(b"\n\x032.0\x12\x0f\n\x06herder\x12\x05v1.36", "herder-v2", _OPENAPI_V2_TYPE)
 PLAIN = "text/plain; charset=utf-8"
 HEALTH = ("/healthz", "/livez", "/readyz")

@@ -19,7 +19,7 @@ ACCEPTED_TYPES = ("application/json", "application/yaml")
 Document = dict[str, Any]
 # A list larger than this goes out in pieces.
 STREAM_ABOVE = 1024 * 1024
-ITEMS_A_CHUNK = 100
+ITEMS_A_CHUNK = 50
 
 
 def accepted(request: Request) -> Accepted:
@@ -91,8 +91,8 @@ def _list_chunks(served: Served, records: Sequence[Record], metadata: Document) 
     yield msgspec.json.encode(head)[:-1] + b',"items":['
     item = _without_kind(served) if resource.builtin else shown
     for start in range(0, len(records), ITEMS_A_CHUNK):
-        pieces = [item(served, record) for record in records[start : start + ITEMS_A_CHUNK]]
-        yield (b"," if start else b"") + b",".join(pieces)
+        pieces = b",".join([item(served, record) for record in records[start : start + ITEMS_A_CHUNK]])
+        yield b"," + pieces if start else pieces
     yield b"]}\n"
 
 

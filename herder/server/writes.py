@@ -6,7 +6,6 @@ decide on the same state, and nothing needs to be retried.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -204,8 +203,8 @@ class Writes:
                 written = self.store.remove(served.table, record, current)
             else:
                 written = self.store.put(served.table, record, current)
-            # A client that hangs up does not take the write back, nor keep others from waiting for it.
-            await asyncio.shield(written)
+            # A client that hangs up meanwhile does not take the write back.
+            await written
         except StorageFullError as error:
             raise status.internal(str(error)) from None
         except StoreStopped as error:

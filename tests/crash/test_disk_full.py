@@ -69,6 +69,8 @@ async def write_until_refused(api: Api, prefix: str) -> tuple[list[str], Reply]:
 
 @asynccontextmanager
 async def running(folder: Path) -> AsyncGenerator[Api]:
+    # That of the life before names a port that is gone.
+    (folder / "kubeconfig").unlink(missing_ok=True)
     with run_embedded(folder) as engine:
         async with connect(engine) as api:
             yield api

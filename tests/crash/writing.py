@@ -26,6 +26,8 @@ class Book:
 
     def __init__(self) -> None:
         self.steps: dict[str, list[Applied]] = {}
+        # The last that was asked for and not yet answered, by object.
+        self.attempts: dict[str, tuple[str, str]] = {}
         self.newest = 0
         self.acknowledged = 0
         self.unanswered = 0
@@ -67,18 +69,30 @@ class WritingClient:
 
     async def run(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
-            name = self._random.choice(list(self._now))
-            self._count += 1
-            value = f"{self._number}-{self._count}"
-            kind = self._choose(name)
-            before = self._book.newest
-            try:
-                reply = await self._send(kind, name, value)
-            except LOST:
+            lost = await self._step()
+            if lost is not None:
                 self._book.unanswered += 1
-                await self._find_out(kind, name, value)
-                continue
-            self._acknowledge(kind, name, value, reply, before)
+                await self._find_out(*lost)
+
+    async def run_until_lost(self) -> None:
+        while await self._step() is None:
+            pass
+
+    async def _step(self) -> tuple[str, str, str] | None:
+        """One write. What it was when there is no answer to it."""
+        name = self._random.choice(list(self._now))
+        self._count += 1
+        value = f"{self._number}-{self._count}"
+        kind = self._choose(name)
+        before = self._book.newest
+        self._book.attempts[name] = kind, value
+        try:
+            reply = await self._send(kind, name, value)
+        except LOST:
+            return kind, name, value
+        self._acknowledge(kind, name, value, reply, before)
+        del self._book.attempts[name]
+        return None
 
     def _choose(self, name: str) -> str:
         if self._now[name] is None:

@@ -42,9 +42,12 @@ def test_a_field_is_waited_for(one: Kubectl) -> None:
 def test_an_end_is_waited_for(one: Kubectl) -> None:
     one("patch", "vm", "one", "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
     one("delete", "vm", "one", "--wait=false")
-    waiting = one.start("wait", "vm/one", "--for=delete", "--timeout=20s")
+    waiting = one.start("wait", "vm/one", "--for=delete", "--timeout=20s", "-v=6")
+    # One that is gone before kubectl looks is no news to it: go on when its log says that it watches.
+    assert waiting.stdout is not None
+    assert any("watch=true" in line for line in iter(waiting.stdout.readline, ""))
     one("patch", "vm", "one", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    assert _ended(waiting) == "virtualmachine.kubevirt.io/one condition met\n"
+    assert _ended(waiting).endswith("virtualmachine.kubevirt.io/one condition met\n")
 
 
 def test_a_beginning_is_waited_for(here: Kubectl) -> None:

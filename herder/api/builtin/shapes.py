@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from typing import Any, Final
 
@@ -19,13 +20,15 @@ from herder.api.builtin.schema_shapes import schema_mismatch
 from herder.api.core import CORE_KINDS
 from herder.api.problems import shown
 from herder.api.quantity import Quantity, parse_quantity
-from herder.api.views import QUANTITY_PATTERN
+from herder.api.views import MICRO, QUANTITY_PATTERN
+from herder.api.world import micro_timestamp
 
 Check = Callable[[Any], Any]
 """Takes a value, returns the value to store, raises _Mismatch."""
 
 _MILLI: Final = 1_000_000
 _TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]([.,][0-9]+)?(Z|[+-][0-2][0-9]:[0-5][0-9])")
+_MICROSECONDS: Final = re.compile(r"\.\d{6}(?:Z|[+-])")
 
 
 class _Mismatch(Exception):
@@ -83,8 +86,11 @@ def _type_name(value: Any) -> str:
 
 def _check_for(kind: inspect.Type) -> Check:
     if isinstance(kind, inspect.Metadata):
-        if (kind.extra_json_schema or {}).get("pattern") == QUANTITY_PATTERN:
+        extra = kind.extra_json_schema or {}
+        if extra.get("pattern") == QUANTITY_PATTERN:
             return _quantity
+        if extra.get("title") == MICRO:
+            return _micro_time
         return _check_for(kind.type)
     if isinstance(kind, inspect.UnionType):
         real = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
@@ -190,6 +196,15 @@ def _time(value: Any) -> Any:
     if not _TIME.fullmatch(value):
         raise _Mismatch("", f": parsing time {shown(value)}: cannot parse it as a time such as 2006-01-02T15:04:05Z")
     return value
+
+
+def _micro_time(value: Any) -> Any:
+    """Leases and events count in microseconds, all six of them; what is written in another zone is stored in UTC."""
+    if type(value) is not str:
+        return _fail(value, "time")
+    if not _TIME.fullmatch(value) or not _MICROSECONDS.search(value):
+        raise _Mismatch("", f": parsing time {shown(value)}: cannot parse it as a time such as 2006-01-02T15:04:05.000000Z")
+    return value if value.endswith("Z") else micro_timestamp(datetime.fromisoformat(value).timestamp())
 
 
 def _bool(value: Any) -> Any:

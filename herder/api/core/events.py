@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from herder.api.core.base import Object
 from herder.api.meta import ObjectReference
-from herder.api.views import Time, View
+from herder.api.views import MicroTime, Time, View
 
 
 class EventSource(View, frozen=True, kw_only=True):
@@ -14,7 +14,7 @@ class EventSource(View, frozen=True, kw_only=True):
 
 class EventSeries(View, frozen=True, kw_only=True):
     count: int = 0
-    last_observed_time: Time | None = None
+    last_observed_time: MicroTime | None = None
 
 
 class Event(Object, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class Event(Object, frozen=True, kw_only=True):
     last_timestamp: Time | None = None
     count: int = 0
     type: str = ""
-    event_time: Time | None = None
+    event_time: MicroTime | None = None
     series: EventSeries | None = None
     action: str = ""
     related: ObjectReference | None = None
@@ -45,7 +45,7 @@ class EventsEvent(Object, frozen=True, kw_only=True):
     note: str = ""
     type: str = ""
     action: str = ""
-    event_time: Time | None = None
+    event_time: MicroTime | None = None
     series: EventSeries | None = None
     reporting_controller: str = ""
     reporting_instance: str = ""

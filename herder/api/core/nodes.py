@@ -6,7 +6,7 @@ from msgspec import field
 
 from herder.api.core.base import Object
 from herder.api.core.containers import ResourceList
-from herder.api.views import Time, View
+from herder.api.views import MicroTime, Time, View
 
 
 class Taint(View, frozen=True, kw_only=True):
@@ -101,8 +101,8 @@ class Namespace(Object, frozen=True, kw_only=True):
 class LeaseSpec(View, frozen=True, kw_only=True):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
-    acquire_time: Time | None = None
-    renew_time: Time | None = None
+    acquire_time: MicroTime | None = None
+    renew_time: MicroTime | None = None
     lease_transitions: int | None = None
     strategy: str | None = None
     preferred_holder: str | None = None

@@ -27,6 +27,8 @@ class _Pending(NamedTuple):
 
     change: Change
     future: asyncio.Future[None]
+    # Others who wait for the same write, each with a future of their own: one who leaves takes nobody along.
+    others: list[asyncio.Future[None]]
 
 
 class _Superseded(NamedTuple):
@@ -151,7 +153,9 @@ class Store:
         """Wait until what `latest` says is durable."""
         pending = self._pending.get((kind, key))
         if pending is not None:
-            await asyncio.shield(pending.future)
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            pending.others.append(waiting)
+            await waiting
 
     def put(self, kind: str, record: Record, previous: Record | None) -> asyncio.Future[None]:
         return self._submit(Change(kind, MODIFIED if previous else ADDED, record, previous), PUT)
@@ -166,7 +170,7 @@ class Store:
         record = change.record
         previous = change.previous.revision if change.previous else None
         row = Row(record.revision, previous, operation, change.table, record.namespace, record.name, record.raw)
-        pending = _Pending(change, asyncio.get_running_loop().create_future())
+        pending = _Pending(change, asyncio.get_running_loop().create_future(), [])
         self._pending[(change.table, record.key)] = pending
         self._writer.submit(Job(self._epoch, lambda outcome: self._committed(pending, outcome), row))
         return pending.future
@@ -174,11 +178,12 @@ class Store:
     def _committed(self, pending: _Pending, outcome: BaseException | None) -> None:
         if outcome is not None:
             self._failed(outcome)
-            _settle(pending.future, self._error_for(outcome))
+            _settle(pending, self._error_for(outcome))
             return
         self._forget(pending)
+        # Whoever wrote is answered before those who watch are told.
+        _settle(pending, None)
         self._apply(pending.change)
-        _settle(pending.future, None)
 
     def _forget(self, pending: _Pending) -> None:
         slot = (pending.change.table, pending.change.record.key)
@@ -206,7 +211,7 @@ class Store:
         self._epoch += 1
         waiting, self._pending = self._pending, {}
         for pending in waiting.values():
-            _settle(pending.future, self._error_for(outcome))
+            _settle(pending, self._error_for(outcome))
         if not isinstance(outcome, StorageFullError):
             self._stopped = True
             self.on_failure(outcome)
@@ -264,14 +269,15 @@ class Store:
         self._writer.close()
 
 
-def _settle(future: asyncio.Future[None], error: BaseException | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)
-        future.exception()  # whoever asked may be gone: that is no news for the log
+def _settle(pending: _Pending, error: BaseException | None) -> None:
+    for future in (pending.future, *pending.others):
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+            future.exception()  # whoever asked may be gone: that is no news for the log
 
 
 def _change_of(replay: Replay) -> Change:

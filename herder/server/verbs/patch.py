@@ -9,12 +9,13 @@ import msgspec
 
 from herder.api.problems import invalid
 from herder.server import status
-from herder.server.bodies import check_fields, media_type
+from herder.server.bodies import IGNORE, STRICT, check_fields, media_type, validation_mode
 from herder.server.engine import Engine
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
 from herder.server.presenting import one
 from herder.server.request import BODY_LIMIT, Answer, Request, Target
+from herder.server.schema import duplicate_keys
 from herder.server.served import Served
 from herder.server.store.records import key_of
 from herder.server.writes import Intent
@@ -34,6 +35,7 @@ def read_patch(request: Request) -> Callable[[Document], Any]:
     if len(request.body) > BODY_LIMIT:
         raise status.too_large(BODY_LIMIT)
     patch = _decode(request.body)
+    note_duplicates(request, patch)
     wanted, shape = (dict, "an object") if kind == MERGE_PATCH else (list, "a list of operations")
     if not isinstance(patch, wanted):
         raise status.bad_request(f"error decoding patch: it must be {shape}")
@@ -43,6 +45,15 @@ def read_patch(request: Request) -> Callable[[Document], Any]:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.ApiError(413, "RequestEntityTooLarge", message)
     return lambda document: _apply_json(document, patch)
+
+
+def note_duplicates(request: Request, patch: Any) -> None:
+    """A key that is said twice in the patch itself."""
+    mode = validation_mode(request)
+    twice = duplicate_keys(request.body, patch) if mode != IGNORE else []
+    if twice and mode == STRICT:
+        raise status.bad_request("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
+    request.warnings.extend(f'duplicate field "{path}"' for path in twice)
 
 
 def _decode(raw: bytes) -> Any:
@@ -82,7 +93,7 @@ def patched(request: Request, served: Served, target: Target, change: Callable[[
 
 def _check_fields(request: Request, served: Served, new: Document) -> None:
     try:
-        check_fields(request, served, new, msgspec.json.encode(new))
+        check_fields(request, served, new, msgspec.json.encode(new), once=True)
     except status.ApiError as error:
         if error.code != 400:
             raise

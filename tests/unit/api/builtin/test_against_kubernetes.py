@@ -16,7 +16,8 @@ import pytest
 from herder.api import builtin
 
 from ..oracle import Oracle, running_oracle
-from .examples import example, group_and_kind, names_of_examples
+from .examples import example, group_and_kind, names_of_examples, spoiled
+from .spoilings import LINES, UPDATES, spoilings
 
 Path = tuple[str | int, ...]
 SPOILED: tuple[Any, ...] = (None, "", "-bad-", "UPPER", -1, 70000, "x" * 300, {}, [], True, "a/b/c", "..")
@@ -152,3 +153,19 @@ def test_a_changed_object_is_stored_or_refused_alike(oracle: Oracle, name: str) 
     answers = oracle.ask([{"object": obj, "old": before} for obj in objects])
     for label, obj, said in zip(labels, objects, answers, strict=True):
         assert ours(obj, copied(before)) == theirs(said), label
+
+
+def test_larger_mistakes_in_new_objects_are_refused_alike(oracle: Oracle) -> None:
+    wrong = spoilings(LINES)
+    objects = [spoiled(example(one.example), one.path, copied(one.value)) for one in wrong]
+    for one, obj, said in zip(wrong, objects, oracle.ask([{"object": obj} for obj in objects]), strict=True):
+        assert ours(obj, None) == theirs(said), one
+
+
+def test_larger_changes_are_taken_or_refused_alike(oracle: Oracle) -> None:
+    changes = spoilings(UPDATES)
+    before = [stored(one.example) for one in changes]
+    after = [spoiled(copied(old), one.path, copied(one.value)) for one, old in zip(changes, before, strict=True)]
+    answers = oracle.ask([{"object": new, "old": old} for new, old in zip(after, before, strict=True)])
+    for one, new, old, said in zip(changes, after, before, answers, strict=True):
+        assert ours(new, copied(old)) == theirs(said), one
