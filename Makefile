@@ -16,8 +16,9 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "herder needs Python 3.11 or newer; name one with: make PYTHON=...")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV)
-	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes --compile-bytecode requirements.lock
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q herder
 	@touch $@
 
 up: setup
@@ -33,11 +34,12 @@ check: setup
 # Everything: unit, behaviour on both engines, kubectl, crashes. The real Kubernetes is built once, into a cache outside the tree.
 test: setup
 	-@tools/kube/build.sh >/dev/null
-	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadgroup -q $(ARGS)
+	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle
+	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope -q $(ARGS)
 
 # Unit tests, and behaviour on the embedded engine.
 test-quick: setup
-	$(BIN)/pytest tests/unit tests/behaviour --engine embedded -n $(JOBS) --dist loadgroup -q -m "not slow" $(ARGS)
+	$(BIN)/pytest tests/unit tests/behaviour --engine embedded -n $(JOBS) --dist worksteal -q -m "not slow" $(ARGS)
 
 bench: setup
 	-@tools/kube/build.sh etcd kube-apiserver >/dev/null

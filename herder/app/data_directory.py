@@ -56,6 +56,12 @@ class DataDirectory:
         self._lock = lock
         self.announce(listen)
 
+    @property
+    def lock(self) -> int:
+        """To be handed to the engine: as long as it lives, even without its supervisor, nobody else may have the data."""
+        assert self._lock is not None
+        return self._lock
+
     def announce(self, listen: str) -> None:
         """Who holds it, for the next one who tries."""
         assert self._lock is not None

@@ -85,7 +85,8 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
         data = str(self._directory.path)
-        engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], [listener.fileno()])
+        inherited = [listener.fileno(), self._directory.lock]
+        engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], inherited)
         children = [engine]
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]

@@ -56,6 +56,10 @@ class Watcher:
                     await self._ready.wait()
             except TimeoutError:
                 return []
+        return self.drain()
+
+    def drain(self) -> list[Event]:
+        """What has come, without waiting."""
         events = list(self._queue)
         self._queue.clear()
         if not self._closed:

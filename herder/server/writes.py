@@ -80,6 +80,7 @@ class Writes:
             raise status.invalid(served.resource, metadata.get("name", ""), problems)
         key = key_of(metadata.get("namespace", ""), metadata["name"])
         if self.store.latest(served.table, key) is not None:
+            await self.settled(served, key)
             raise status.already_exists(served.resource, metadata["name"])
         if entries:
             metadata["managedFields"] = entries
@@ -100,11 +101,16 @@ class Writes:
     async def update(self, served: Served, key: str, make: Callable[[Document], Document], intent: Intent) -> Outcome:
         """`make` gets a copy of the stored object, which it may change, and returns what it should become."""
         current = self.store.latest(served.table, key)
-        if current is None:
-            raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
-        old = self._read(served, current)
-        new = make(self._read(served, current))
-        check_update(served, new, old)
+        try:
+            if current is None:
+                raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+            old = self._read(served, current)
+            new = make(self._read(served, current))
+            check_update(served, new, old)
+        except status.ApiError as error:
+            if error.code in (404, 409):
+                await self.settled(served, key)
+            raise
         self._prepare_update(served, new, old, intent)
         problems = served.strategy.validate_update(new, old, intent.typed)
         if problems:
@@ -112,10 +118,17 @@ class Writes:
         if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):
             return await self._remove(served, key, new, current, intent)
         if same_but_for_version(new, old) and not _forgets_managers(new, old):
-            await self.store.settled(served.table, key)
+            await self.settled(served, key)
             return Outcome(current.raw)
         self._manage(served, new, old, intent)
         return await self._write(served, key, new, current, intent)
+
+    async def settled(self, served: Served, key: str) -> None:
+        """What an answer rests on must be durable: a refusal because of a write that is then lost would be a lie."""
+        try:
+            await self.store.settled(served.table, key)
+        except (StorageFullError, StoreStopped) as error:
+            raise _not_stored(error) from None
 
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)
@@ -161,7 +174,7 @@ class Writes:
                 self._set_deletion(served, metadata, old, 0)
             return await self._remove(served, key, new, current, intent)
         if is_terminating(old) and _grace_of(old) <= grace and finalizers == finalizers_of(old):
-            await self.store.settled(served.table, key)
+            await self.settled(served, key)
             return Outcome(current.raw)
         self._set_deletion(served, metadata, old, grace)
         return await self._write(served, key, new, current, intent)
@@ -205,11 +218,15 @@ class Writes:
                 written = self.store.put(served.table, record, current)
             # A client that hangs up meanwhile does not take the write back.
             await written
-        except StorageFullError as error:
-            raise status.internal(str(error)) from None
-        except StoreStopped as error:
-            raise status.unavailable(f"the store has stopped: {error}") from None
+        except (StorageFullError, StoreStopped) as error:
+            raise _not_stored(error) from None
         return Outcome(raw, current is None, removed)
+
+
+def _not_stored(error: StorageFullError | StoreStopped) -> status.ApiError:
+    if isinstance(error, StorageFullError):
+        return status.internal(str(error))
+    return status.unavailable(f"the store has stopped: {error}")
 
 
 def too_large_object(served: Served, obj: Document) -> status.ApiError:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.trees import children_of
-from tests.crash.writing import LOST, NAMESPACE, Book, WritingClient
+from tests.crash.writing import NAMESPACE, Book, WritingClient
 from tests.engines.api import Api, connect
 from tests.engines.embedded import run_embedded
 from tests.engines.resources import CONFIG_MAPS
-from tests.engines.waiting import eventually
 
 pytestmark = pytest.mark.slow
 WRITERS = 3
@@ -60,28 +59,23 @@ class Acknowledged(Book):
             assert found.get(name) in allowed, (name, found.get(name), allowed)
 
 
-async def write_until_cut_off(api: Api, first: int, book: Acknowledged) -> list["asyncio.Task[None]"]:
+def write_until_cut_off(api: Api, first: int, book: Acknowledged) -> list["asyncio.Task[None]"]:
     return [asyncio.create_task(WritingClient(api, book, first + number).run_until_lost()) for number in range(WRITERS)]
 
 
 async def test_an_engine_that_is_killed_is_started_again_by_itself(tmp_path: Path) -> None:
+    book, stop = Acknowledged(), asyncio.Event()
     async with running(tmp_path) as api:
-        for life in range(3):
-            book = Acknowledged()
-            writing = await write_until_cut_off(api, life * WRITERS, book)
-            await book.more(20)
-            (before,) = engines(tmp_path)
-            kill([before])
-            await asyncio.gather(*writing)
-
-            async def again() -> bool:
-                try:
-                    return (await api.request("GET", "/readyz")).code == 200 and engines(tmp_path) != [before]
-                except LOST:
-                    return False
-
-            await eventually(again, patience=30)
-            book.check(await stored(api))
+        async with asyncio.TaskGroup() as group:
+            for number in range(WRITERS):
+                group.create_task(WritingClient(api, book, number).run(stop))
+            for _ in range(3):
+                await book.more(20, patience=60)
+                kill(engines(tmp_path))
+            # The same writers go on, at the same address.
+            await book.more(20, patience=60)
+            stop.set()
+        book.check(await stored(api))
 
 
 @pytest.mark.parametrize("whom", ["everyone", "only the supervisor"])
@@ -94,10 +88,15 @@ async def test_what_was_acknowledged_is_there_after_a_new_start(tmp_path: Path, 
             for book in books:
                 book.check(found)
             books.append(Acknowledged())
-            writing = await write_until_cut_off(api, life * WRITERS, books[-1])
+            writing = write_until_cut_off(api, life * WRITERS, books[-1])
             await books[-1].more(20)
             kill(supervisors(tmp_path) + (engines(tmp_path) if whom == "everyone" else []))
-            if whom == "everyone":
-                await asyncio.gather(*writing)
-        # Those who still reach the old engine go on while the new one starts.
-    await asyncio.gather(*writing)
+            await _hang_up(writing)
+
+
+async def _hang_up(writing: list["asyncio.Task[None]"]) -> None:
+    """At once: the next `herder up` should meet what is left of this one."""
+    for task in writing:
+        task.cancel()
+    for problem in await asyncio.gather(*writing, return_exceptions=True):
+        assert problem is None or isinstance(problem, asyncio.CancelledError), problem

@@ -8,11 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
+
 from herder.server.store.database import DELETE, PUT, Database, Replay, Row
 from herder.server.store.history import CompactedError, History
 from herder.server.store.records import ADDED, DELETED, MODIFIED, Change, Record, key_of
 from herder.server.store.tables import Table, scan_as_of
 from herder.server.store.writer import Job, StorageFullError, Writer
+
+log = structlog.get_logger()
 
 REPLAY_LIMIT = 200_000
 COMPACT_SLICE = 500
@@ -198,10 +202,12 @@ class Store:
             self._superseded.append(_Superseded(change.revision, change.previous.revision))
         if change.kind == DELETED:
             self._superseded.append(_Superseded(change.revision, change.revision))
-        for listener in self._listeners.get(change.table, ()):
-            listener(change)
-        for listener in self._listeners.get("", ()):
-            listener(change)
+        for listener in (*self._listeners.get(change.table, ()), *self._listeners.get("", ())):
+            try:
+                listener(change)
+            except Exception:
+                # One who cannot take it must not keep the others, and those who wrote, from hearing.
+                log.exception("a listener failed", kind=change.table, key=change.record.key)
 
     def _failed(self, outcome: BaseException) -> None:
         """Nothing of the batch is stored. What waits behind it may rest on it, so the writer refuses all of that too."""

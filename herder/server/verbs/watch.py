@@ -91,7 +91,8 @@ class Session:
         bookmark_at = self._next_bookmark(_loop_time())
         while not watcher.closed and (now := _loop_time()) < self.ends:
             if self.bookmarks and now >= bookmark_at:
-                yield self._bookmark(self.engine.store.revision)
+                # What still waits comes before the bookmark, which says that everything up to it has been seen.
+                yield b"".join([*self._frames(watcher.drain()), self._bookmark(self.engine.store.revision)])
                 bookmark_at = self._next_bookmark(now)
             events = await watcher.take(min(bookmark_at, self.ends) - now)
             if events:

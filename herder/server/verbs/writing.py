@@ -145,9 +145,13 @@ def _deleted(request: Request, served: Served, record: Record) -> Answer:
 
 async def delete_one(engine: Engine, served: Served, key: str, options: DeleteOptions) -> tuple[Record, Outcome]:
     current = engine.store.latest(served.table, key)
-    if current is None:
-        raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
-    _check_preconditions(served, current, options.preconditions)
+    try:
+        if current is None:
+            raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+        _check_preconditions(served, current, options.preconditions)
+    except status.ApiError:
+        await engine.writes.settled(served, key)
+        raise
     old = current.document()
     engine.admit_delete(served, old)
     grace = served.strategy.grace_seconds(old, options.gracePeriodSeconds)

@@ -70,3 +70,19 @@ async def test_a_list_of_an_exact_old_version_is_that_version_or_expired(inside:
     assert inside.store.compact(inside.store.revision)
     code, expired = await inside.ask("GET", path)
     assert (code, expired["reason"]) == (410, "Expired")
+
+
+async def test_a_bookmark_comes_after_everything_that_it_stands_for(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that goes on from a bookmark must have been given all events up to it."""
+    monkeypatch.setattr("herder.server.verbs.watch.BOOKMARK_EVERY", 0.0)
+    await write(inside, "a")
+    seen: list[int] = []
+    path = f"{MAPS}?watch=1&resourceVersion={inside.store.revision}&allowWatchBookmarks=true&timeoutSeconds=10"
+    async for event in inside.watch(path):
+        revision = int(event["object"]["metadata"]["resourceVersion"])
+        assert event["type"] == "BOOKMARK" or revision > max(seen, default=0), "an event behind the bookmark that covers it"
+        seen.append(revision)
+        if len(seen) > 40:
+            break
+        if len(seen) % 5 == 0:
+            await write(inside, f"n{len(seen)}")
