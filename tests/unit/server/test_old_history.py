@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from herder.server.verbs import watch as watch_verb
 from tests.unit.server.inside import Inside, config_map, engine_inside
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -74,15 +75,17 @@ async def test_a_list_of_an_exact_old_version_is_that_version_or_expired(inside:
 
 async def test_a_bookmark_comes_after_everything_that_it_stands_for(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that goes on from a bookmark must have been given all events up to it."""
-    monkeypatch.setattr("herder.server.verbs.watch.BOOKMARK_EVERY", 0.0)
-    await write(inside, "a")
-    seen: list[int] = []
+    monkeypatch.setattr(watch_verb, "BOOKMARK_EVERY", 0.0)
+    seen: list[tuple[str, int]] = []
     path = f"{MAPS}?watch=1&resourceVersion={inside.store.revision}&allowWatchBookmarks=true&timeoutSeconds=10"
     async for event in inside.watch(path):
-        revision = int(event["object"]["metadata"]["resourceVersion"])
-        assert event["type"] == "BOOKMARK" or revision > max(seen, default=0), "an event behind the bookmark that covers it"
-        seen.append(revision)
-        if len(seen) > 40:
+        seen.append((event["type"], int(event["object"]["metadata"]["resourceVersion"])))
+        if len(seen) == 3:
+            await write(inside, "a")
+        elif event["type"] == "MODIFIED" and event["object"]["metadata"]["name"] == "a":
+            await write(inside, "b")  # while the watch is busy with handing out events, and its next bookmark is due
+        if len(seen) > 12:
             break
-        if len(seen) % 5 == 0:
-            await write(inside, f"n{len(seen)}")
+    assert [kind for kind, _ in seen if kind != "BOOKMARK"] == ["ADDED", "MODIFIED"] * 2
+    revisions = [revision for _, revision in seen]
+    assert revisions == sorted(revisions), "a bookmark overtook an event"
