@@ -43,6 +43,8 @@ def in_version(served: Served, raw: bytes) -> bytes:
     """The stored bytes as the asked-for version shows them. Versions of a CRD differ in nothing but their name."""
     if served.stored_here:
         return raw
+    if served.view is not None:
+        return served.view.shown(raw)
     head = b'{"apiVersion":' + msgspec.json.encode(served.storage_version)
     if raw.startswith(head):
         return b'{"apiVersion":' + msgspec.json.encode(served.resource.group_version) + raw[len(head) :]
