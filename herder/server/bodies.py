@@ -31,6 +31,7 @@ def media_type(request: Request) -> str:
 def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any, bytes]:
     """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
     if kind in ("application/json", ""):
+        raw = readable(raw)
         try:
             return msgspec.json.decode(raw), raw
         except (msgspec.DecodeError, RecursionError) as error:
@@ -40,6 +41,15 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
     if kind == protobuf.MEDIA_TYPE:
         return _parse_protobuf(raw, expected)
     raise unsupported_media_type(BODY_TYPES)
+
+
+def readable(raw: bytes) -> bytes:
+    """What is not UTF-8 is replaced, as Go does it."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode(errors="replace").encode()
+    return raw
 
 
 def _parse_protobuf(raw: bytes, expected: Resource | None) -> tuple[Any, bytes]:

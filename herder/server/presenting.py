@@ -103,7 +103,11 @@ def _without_kind(served: Served) -> Callable[[Served, Record], bytes]:
     resource = served.resource
     head = msgspec.json.encode({"apiVersion": resource.group_version, "kind": resource.kind})[:-1] + b","
     start = len(head)
-    return lambda _, record: b"{" + record.raw[start:] if record.raw.startswith(head) else record.raw
+
+    def cut(raw: bytes) -> bytes:
+        return b"{" + raw[start:] if raw.startswith(head) else raw
+
+    return (lambda _, record: cut(record.raw)) if served.stored_here else (lambda _, record: cut(shown(served, record)))
 
 
 async def _one_by_one(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:

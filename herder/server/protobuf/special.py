@@ -94,7 +94,7 @@ def _json(raw: bytes) -> Any:
     if not raw:
         return None
     try:
-        return msgspec.json.decode(raw)
+        return msgspec.json.decode(text_of(raw))
     except (msgspec.DecodeError, RecursionError) as error:
         raise WireError(f"a field that must hold JSON does not: {error}") from None
 
