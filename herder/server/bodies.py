@@ -1,4 +1,4 @@
-"""Reading what a client sent: JSON or YAML into a document of the right kind, with unknown and doubled fields noticed."""
+"""Reading what a client sent: JSON, YAML or protobuf into a document of the right kind, with unknown and doubled fields noticed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import msgspec
 import yaml
 
 from herder.api.problems import invalid, not_supported
+from herder.server import protobuf
 from herder.server.request import BODY_LIMIT, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served
 from herder.server.status import ApiError, bad_request, invalid_kind, invalid_options, too_large, unsupported_media_type
 
-JSON_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
@@ -27,16 +28,39 @@ def media_type(request: Request) -> str:
     return request.headers.get("Content-Type", "application/json").split(";", 1)[0].strip().lower() or "application/json"
 
 
-def parse(raw: bytes, kind: str) -> tuple[Any, bytes]:
-    """The value, and the same as JSON bytes."""
+def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any, bytes]:
+    """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
     if kind in ("application/json", ""):
+        raw = readable(raw)
         try:
             return msgspec.json.decode(raw), raw
         except (msgspec.DecodeError, RecursionError) as error:
             raise _unreadable(raw, error) from None
     if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
         return _parse_yaml(raw)
-    raise unsupported_media_type(JSON_TYPES[:2])
+    if kind == protobuf.MEDIA_TYPE:
+        return _parse_protobuf(raw, expected)
+    raise unsupported_media_type(BODY_TYPES)
+
+
+def readable(raw: bytes) -> bytes:
+    """What is not UTF-8 is replaced, as Go does it."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode(errors="replace").encode()
+    return raw
+
+
+def _parse_protobuf(raw: bytes, expected: Resource | None) -> tuple[Any, bytes]:
+    if expected is not None and not expected.builtin:
+        # Nobody knows the messages of kinds that CRDs bring.
+        raise unsupported_media_type(BODY_TYPES[:2])
+    try:
+        value = protobuf.read_body(raw, *((expected.group_version, expected.kind) if expected else ()))
+    except protobuf.WireError as error:
+        raise bad_request(f"the body of the request is not a protobuf message: {error}") from None
+    return value, msgspec.json.encode(value)
 
 
 def _unreadable(raw: bytes, error: Exception) -> ApiError:
@@ -66,7 +90,7 @@ def _parse_yaml(raw: bytes) -> tuple[Any, bytes]:
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
     """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
     types are known to be right."""
-    value, raw = parse(_limited(request), media_type(request))
+    value, raw = parse(_limited(request), media_type(request), served.resource)
     document = as_object(value)
     check_kind(document, served)
     return document, check_fields(request, served, document, raw)

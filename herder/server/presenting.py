@@ -43,6 +43,8 @@ def in_version(served: Served, raw: bytes) -> bytes:
     """The stored bytes as the asked-for version shows them. Versions of a CRD differ in nothing but their name."""
     if served.stored_here:
         return raw
+    if served.view is not None:
+        return served.view.shown(raw)
     head = b'{"apiVersion":' + msgspec.json.encode(served.storage_version)
     if raw.startswith(head):
         return b'{"apiVersion":' + msgspec.json.encode(served.resource.group_version) + raw[len(head) :]
@@ -101,7 +103,11 @@ def _without_kind(served: Served) -> Callable[[Served, Record], bytes]:
     resource = served.resource
     head = msgspec.json.encode({"apiVersion": resource.group_version, "kind": resource.kind})[:-1] + b","
     start = len(head)
-    return lambda _, record: b"{" + record.raw[start:] if record.raw.startswith(head) else record.raw
+
+    def cut(raw: bytes) -> bytes:
+        return b"{" + raw[start:] if raw.startswith(head) else raw
+
+    return (lambda _, record: cut(record.raw)) if served.stored_here else (lambda _, record: cut(shown(served, record)))
 
 
 async def _one_by_one(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.builtins import BUILTINS
+from herder.server.events import CORE, EVENTS, NEW, NEW_GROUP
 from herder.server.resources import Resource
-from herder.server.schema import compile_schema
+from herder.server.schema import Schema, compile_schema
 from herder.server.selectable import BUILTIN, NOTHING
 from herder.server.served import Served
-from herder.server.strategies import BuiltinStrategy
+from herder.server.strategies import BuiltinStrategy, EventStrategy
 
 Place = tuple[str, str, str]
 
@@ -71,4 +72,13 @@ def _place(resource: Resource) -> Place:
 
 def _builtin(resource: Resource) -> Served:
     schema = compile_schema(schema_for(resource.group, resource.version, resource.kind), components())
+    if resource.plural == EVENTS:
+        return _events(resource, schema)
     return Served(resource, schema, BuiltinStrategy(resource), BUILTIN.get(resource.qualified, NOTHING))
+
+
+def _events(resource: Resource, schema: Schema) -> Served:
+    """Both groups' events are those of the core group."""
+    view = NEW if resource.group == NEW_GROUP else CORE
+    core = next(one for one in BUILTINS if one.qualified == EVENTS)
+    return Served(resource, schema, EventStrategy(resource, view), BUILTIN[resource.qualified], view=view, stored_as=core)

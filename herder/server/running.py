@@ -18,6 +18,7 @@ from herder.api.world import World
 from herder.server.engine import Engine
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
+from herder.server.housekeeping.expiry import Expiry
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
 from herder.server.router import Router
@@ -59,11 +60,12 @@ class Running:
         self._garbage = Garbage(self.engine)
         self._namespaces = Namespaces(self.engine)
         self._compaction = Compaction(self.engine)
+        self.expiry = Expiry(self.engine)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        for work in (self._kinds.worker.run(), self._garbage.worker.run(), self._namespaces.worker.run(), self._compaction.run()):
-            self._spawn(work)
+        for worker in (self._kinds.worker, self._garbage.worker, self._namespaces.worker, self._compaction, self.expiry):
+            self._spawn(worker.run())
         await self._first_objects()
         self._missing.clear()
         # What was loaded stays: the collector need not look at it again and again.

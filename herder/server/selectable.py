@@ -91,25 +91,18 @@ _POD_NAMES = (
 )
 
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_EVENT_PATHS = (
-    *(f"involvedObject.{name}" for name in _INVOLVED),
-    *("reason", "reportingComponent", "source", "type"),
-)
+_EVENT_NAMES = (*(f"involvedObject.{name}" for name in _INVOLVED), "reason", "reportingComponent", "source", "type")
+_NEW_EVENT_NAMES = (*(f"regarding.{name}" for name in _INVOLVED), "reason", "reportingController", "type")
 
 
-def _core_events() -> Selectable:
-    paths = from_paths([f".{name}" for name in _EVENT_PATHS if name != "source"])
-
-    def extract(raw: bytes) -> dict[str, str]:
-        component = (msgspec.json.decode(raw).get("source") or {}).get("component", "")
-        return {**paths.extract(raw), "source": component}
-
-    return Selectable(_EVENT_PATHS, extract)
-
-
-def _new_events() -> Selectable:
-    names = (*(f"regarding.{name}" for name in _INVOLVED), "reason", "reportingController", "type")
-    return from_paths([f".{name}" for name in names])
+def _event(raw: bytes) -> dict[str, str]:
+    """By the names of both groups: it is one stored event that both select from."""
+    event = msgspec.json.decode(raw)
+    about, reporter = event.get("involvedObject") or {}, event.get("reportingComponent") or ""
+    found = {f"{group}.{name}": about.get(name, "") for group in ("involvedObject", "regarding") for name in _INVOLVED}
+    source = (event.get("source") or {}).get("component") or reporter
+    told = {"reason": event.get("reason", ""), "type": event.get("type", ""), "source": source}
+    return {**found, **told, "reportingComponent": reporter, "reportingController": reporter}
 
 
 BUILTIN: dict[str, Selectable] = {
@@ -118,6 +111,6 @@ BUILTIN: dict[str, Selectable] = {
     "namespaces": from_paths([".status.phase"]),
     "secrets": from_paths([".type"]),
     "replicasets.apps": from_paths([".status.replicas"]),
-    "events": _core_events(),
-    "events.events.k8s.io": _new_events(),
+    "events": Selectable(_EVENT_NAMES, _event),
+    "events.events.k8s.io": Selectable(_NEW_EVENT_NAMES, _event),
 }

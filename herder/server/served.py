@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from herder.api.problems import Problem
+from herder.server.events import View
 from herder.server.fields import FieldManager, FieldSet, reset_fields
 from herder.server.resources import Resource
 from herder.server.schema import Schema
@@ -68,13 +69,18 @@ class Served:
         generation: int = 0,
         since: int = 0,
         deprecation: str = "",
+        view: View | None = None,
+        stored_as: Resource | None = None,
     ) -> None:
         self.resource = resource
         self.schema = schema
         self.strategy = strategy
         self.selectable = selectable
-        self.table = resource.qualified
-        self.storage_version = storage_version or resource.group_version
+        # Where another kind is what is stored, and this one only another view of it.
+        self.view = view
+        self.spoken_of = stored_as or resource
+        self.table = self.spoken_of.qualified
+        self.storage_version = storage_version or self.spoken_of.group_version
         self.stored_here = self.storage_version == resource.group_version
         # Of the CRD that it was made from, and since when it is so.
         self.generation = generation
@@ -91,6 +97,18 @@ class Served:
     @cached_property
     def fields(self) -> FieldManager:
         return FieldManager(self.schema)
+
+    def from_stored(self, document: Document) -> Document:
+        if self.view is not None:
+            return self.view.read(document)
+        document["apiVersion"] = self.resource.group_version
+        return document
+
+    def to_stored(self, document: Document) -> Document:
+        if self.view is not None:
+            return self.view.stored(document)
+        document["apiVersion"] = self.storage_version
+        return document
 
     def reset(self, subresource: str) -> FieldSet:
         """The fields that a write to this endpoint cannot touch."""

@@ -9,6 +9,7 @@ from herder.api import builtin
 from herder.api.builtin.objectmeta import validate_meta, validate_meta_update
 from herder.api.names import name_is_subdomain
 from herder.api.problems import Problem, not_supported
+from herder.server.events import View
 from herder.server.metadata import finalizers_of, is_terminating, set_finalizers
 from herder.server.resources import Resource
 from herder.server.schema import Schema, check_schema
@@ -109,6 +110,18 @@ class BuiltinStrategy:
         new["spec"] = {**(old.get("spec") or {}), "finalizers": finalizers}
         if not finalizers:
             del new["spec"]["finalizers"]
+
+
+class EventStrategy(BuiltinStrategy):
+    def __init__(self, resource: Resource, view: View) -> None:
+        super().__init__(resource)
+        self._view = view
+
+    def conform(self, obj: Document) -> str | None:
+        sentence = super().conform(obj)
+        if sentence is None:
+            self._view.drop_empty(obj)
+        return sentence
 
 
 def schema_problems(crd: Document) -> list[Problem]:

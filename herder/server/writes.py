@@ -14,6 +14,7 @@ import msgspec
 
 from herder.api.world import World, timestamp
 from herder.server import status
+from herder.server.events import EVENTS, EventLimits
 from herder.server.fields import managed_fields_after_create, managed_fields_after_update
 from herder.server.metadata import (
     begin_life,
@@ -61,6 +62,7 @@ class Writes:
     def __init__(self, store: Store, world: World) -> None:
         self.store = store
         self.world = world
+        self.event_limits = EventLimits(world.now)
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -77,7 +79,7 @@ class Writes:
         served.strategy.prepare_create(obj)
         problems = served.strategy.validate_create(obj, intent.typed)
         if problems:
-            raise status.invalid(served.resource, metadata.get("name", ""), problems)
+            raise status.invalid(served.spoken_of, metadata.get("name", ""), problems)
         key = key_of(metadata.get("namespace", ""), metadata["name"])
         if self.store.latest(served.table, key) is not None:
             await self.settled(served, key)
@@ -114,7 +116,7 @@ class Writes:
         self._prepare_update(served, new, old, intent)
         problems = served.strategy.validate_update(new, old, intent.typed)
         if problems:
-            raise status.invalid(served.resource, current.name, problems)
+            raise status.invalid(served.spoken_of, current.name, problems)
         if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):
             return await self._remove(served, key, new, current, intent)
         if same_but_for_version(new, old) and not _forgets_managers(new, old):
@@ -153,9 +155,7 @@ class Writes:
             new["metadata"]["managedFields"] = entries
 
     def _read(self, served: Served, record: Record) -> Document:
-        document = record.document()
-        document["apiVersion"] = served.resource.group_version
-        return document
+        return served.from_stored(record.document())
 
     # --- delete ------------------------------------------------------------------------------------------------------------------
 
@@ -191,6 +191,12 @@ class Writes:
                 metadata["generation"] = metadata.get("generation", 0) + 1
         metadata["deletionGracePeriodSeconds"] = grace
 
+    async def expire(self, served: Served, record: Record) -> None:
+        """The end of an object whose time is up, unless it has changed since it was looked at. Nothing holds it."""
+        current = self.store.latest(served.table, record.key)
+        if current is not None and current.revision == record.revision:
+            await self._remove(served, record.key, self._read(served, current), current, HOUSEKEEPING)
+
     async def _remove(self, served: Served, key: str, obj: Document, current: Record, intent: Intent) -> Outcome:
         return await self._write(served, key, obj, current, intent, removed=True)
 
@@ -199,7 +205,9 @@ class Writes:
     async def _write(
         self, served: Served, key: str, obj: Document, current: Record | None, intent: Intent, *, removed: bool = False
     ) -> Outcome:
-        obj["apiVersion"] = served.storage_version
+        obj = served.to_stored(obj)
+        if served.table == EVENTS and not removed and not intent.dry_run:
+            self.event_limits.admit(obj)
         if intent.dry_run:
             if current is not None:
                 obj["metadata"]["resourceVersion"] = str(current.revision)

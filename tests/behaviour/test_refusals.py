@@ -101,3 +101,10 @@ async def test_an_object_too_large_to_store_is_refused_and_not_half_there(api: A
     assert reply.code in (413, 500), reply.body  # which of the two is the store's affair
     assert reply.body["status"] == "Failure"
     assert (await api.get(PODS, "a", namespace)).code == 404
+
+
+async def test_what_is_not_utf8_is_replaced(api: Api, namespace: str) -> None:
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"a\xff"}}'
+    assert (await api.request("POST", CONFIG_MAPS.path(namespace), body)).ok["data"] == {"k": "a\ufffd"}
+    patched = await api.patch(CONFIG_MAPS, "a", b'{"data":{"k":"\x80b"}}', namespace)
+    assert patched.ok["data"] == {"k": "\ufffdb"}

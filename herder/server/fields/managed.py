@@ -88,6 +88,7 @@ def managed_fields_after_update(
     if not entries:
         return []
     writer = _Writer(manager or "unknown", api_version or new["apiVersion"], subresource, now, encoded)
+    entries = _of_group(entries, api_version or new["apiVersion"])
     return _after(fields.compare(_without_entries(old), _without_entries(new), reset or {}), entries, writer)
 
 
@@ -99,6 +100,12 @@ def _entries_before(old: dict[str, Any], new: dict[str, Any], subresource: str) 
             return []
         return sent
     return old.get("metadata", {}).get("managedFields") or []
+
+
+def _of_group(entries: list[Entry], api_version: str) -> list[Entry]:
+    """What was written through another group (events have two) is in words of that group, and is forgotten."""
+    group = api_version.rpartition("/")[0]
+    return [entry for entry in entries if entry.get("apiVersion", "").rpartition("/")[0] == group]
 
 
 def _after(change: Change, entries: list[Entry], writer: _Writer) -> list[Entry]:

@@ -9,7 +9,7 @@ import msgspec
 
 from herder.api.problems import invalid
 from herder.server import status
-from herder.server.bodies import IGNORE, STRICT, check_fields, media_type, validation_mode
+from herder.server.bodies import IGNORE, STRICT, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
@@ -58,7 +58,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
 
 def _decode(raw: bytes) -> Any:
     try:
-        return msgspec.json.decode(raw)
+        return msgspec.json.decode(readable(raw))
     except (msgspec.DecodeError, RecursionError) as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 

@@ -52,7 +52,7 @@ async def put_scale(engine: Engine, served: Served, target: Target, request: Req
 
 
 def _replace(request: Request, target: Target) -> Any:
-    value, _ = parse(request.body, media_type(request))
+    value, _ = parse(request.body, media_type(request), _SCALE)
     scale = as_object(value)
     named = (scale.get("metadata") or {}).get("name")
     if named and named != target.name:

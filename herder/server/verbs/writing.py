@@ -24,7 +24,7 @@ Document = dict[str, Any]
 # Kinds whose PUT makes the object where there is none, as in Kubernetes.
 CREATE_ON_UPDATE = frozenset(
     {
-        *("leases.coordination.k8s.io", "events", "events.events.k8s.io"),
+        *("leases.coordination.k8s.io", "events"),
         *(f"{plural}.rbac.authorization.k8s.io" for plural in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")),
     }
 )
