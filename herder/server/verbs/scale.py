@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +17,8 @@ from herder.server.request import Answer, Request, Target
 from herder.server.resources import Resource, Scale
 from herder.server.served import Served
 from herder.server.store.records import key_of
-from herder.server.verbs.patch import read_patch
+from herder.server.verbs.apply import Config, applier_of, check_type, decide, decode_config
+from herder.server.verbs.patch import APPLY_PATCH, check_patch_type, read_patch
 from herder.server.writes import Intent
 
 Document = dict[str, Any]
@@ -35,8 +37,16 @@ async def get_scale(engine: Engine, served: Served, target: Target, request: Req
 
 async def put_scale(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     """PUT or PATCH: both say what the Scale should be; only its replicas and its resourceVersion are heard."""
-    change = read_patch(request) if request.method == "PATCH" else _replace(request, target)
+    intent = Intent(request.manager, request.dry_run, "scale")
+    if request.method == "PATCH" and check_patch_type(request, served) == APPLY_PATCH:
+        make, intent = _applied(engine, served, target, request), Intent(request.manager, request.dry_run, "scale", applied=True)
+    else:
+        make = _changed(served, target, read_patch(request, served, {}) if request.method == "PATCH" else _replace(request, target))
+    outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
+    return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
 
+
+def _changed(served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
     def make(document: Document) -> Document:
         scale = as_object(change(scale_of(served, document)))
         replicas = _replicas(served, target.name, scale)
@@ -46,9 +56,26 @@ async def put_scale(engine: Engine, served: Served, target: Target, request: Req
         _set(document, paths(served).spec_replicas, replicas)
         return document
 
-    intent = Intent(request.manager, request.dry_run, "scale")
-    outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
-    return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
+    return make
+
+
+def _applied(engine: Engine, served: Served, target: Target, request: Request) -> Callable[[Document], Document]:
+    """To apply a Scale is to apply the one field of the object that it shows."""
+    applier = applier_of(engine, served, target, request)
+    scale = decode_config(request)[0]
+    check_type(scale, _SCALE)
+    if (named := (scale.get("metadata") or {}).get("name")) and named != target.name:
+        raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
+    config: Document = {"apiVersion": served.resource.group_version, "kind": served.resource.kind}
+    if "replicas" in (scale.get("spec") or {}):
+        _set(config, paths(served).spec_replicas, _replicas(served, target.name, scale))
+
+    def make(live: Document) -> Document:
+        applied = decide(served, Config(config, True, []), live, applier, force=request.flag("force"))
+        applied.document["metadata"] = {**applied.document["metadata"], "managedFields": applied.entries}
+        return applied.document
+
+    return make
 
 
 def _replace(request: Request, target: Target) -> Any:
