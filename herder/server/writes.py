@@ -14,7 +14,7 @@ import msgspec
 
 from herder.api.world import World, timestamp
 from herder.server import status
-from herder.server.fields import managed_fields_after_create, managed_fields_after_update
+from herder.server.fields import entries_before, managed_fields_after_create, managed_fields_after_update
 from herder.server.metadata import (
     begin_life,
     carry_over,
@@ -248,12 +248,12 @@ def too_large_object(served: Served, obj: Document) -> status.ApiError:
 
 
 def _same_managers(new: Document, old: Document, intent: Intent) -> bool:
-    """An apply may change nothing but who holds what; that it was repeated is not worth a new time."""
-    before, after = old["metadata"].get("managedFields") or [], new["metadata"].get("managedFields") or []
-    if intent.applied:
-        return [_but_for_time(entry) for entry in before] == [_but_for_time(entry) for entry in after]
-    # Whoever writes an empty list wants the record of managers cleared.
-    return not before or new["metadata"].get("managedFields") not in ([], [{}])
+    """A write may change nothing but who holds what. That an apply was repeated is not worth a new time."""
+    before = old["metadata"].get("managedFields") or []
+    if not intent.applied:
+        return entries_before(old, new, intent.subresource) == before
+    after = new["metadata"].get("managedFields") or []
+    return [_but_for_time(entry) for entry in before] == [_but_for_time(entry) for entry in after]
 
 
 def _but_for_time(entry: Document) -> Document:

@@ -85,21 +85,36 @@ def managed_fields_after_update(
     encoded: bool = False,
 ) -> list[Entry]:
     """The entries after an update or a patch (not an apply). Whoever sends an empty list gives the tracking up."""
-    entries = _entries_before(old, new, subresource)
+    entries = entries_before(old, new, subresource)
     if not entries:
         return []
     writer = _Writer(manager or "unknown", api_version or new["apiVersion"], subresource, now, encoded)
     return _after(fields.compare(without_entries(old), without_entries(new), reset or {}), entries, writer)
 
 
-def _entries_before(old: dict[str, Any], new: dict[str, Any], subresource: str) -> list[Entry]:
-    """Clients may write managedFields themselves, though not through a subresource; those who leave it out keep what was."""
-    sent = new.get("metadata", {}).get("managedFields")
-    if sent is not None and not subresource:
-        if sent in ([], [{}]):
-            return []
-        return sent
-    return old.get("metadata", {}).get("managedFields") or []
+def entries_before(old: dict[str, Any], new: dict[str, Any], subresource: str) -> list[Entry]:
+    """Clients may write managedFields themselves, though not through a subresource; those who leave it out, or write what
+    cannot be read, keep what was."""
+    sent, before = (obj.get("metadata", {}).get("managedFields") for obj in (new, old))
+    if sent is None or subresource or sent == before:
+        return before or []
+    if sent in ([], [{}]):
+        return []
+    return sent if all(_is_readable(entry) for entry in sent) else before or []
+
+
+def _is_readable(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("operation") in ("Apply", "Update")
+        and bool(entry.get("apiVersion"))
+        and entry.get("fieldsType") == "FieldsV1"
+        and _is_set(entry.get("fieldsV1") or {})
+    )
+
+
+def _is_set(fields: Any) -> bool:
+    return isinstance(fields, dict) and all(_is_set(inner) for inner in fields.values())
 
 
 def _after(change: Change, entries: list[Entry], writer: _Writer) -> list[Entry]:

@@ -69,7 +69,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
     mode = validation_mode(request)
     twice = duplicate_keys(request.body, patch) if mode != IGNORE else []
     if twice and mode == STRICT:
-        raise status.bad_request("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
+        raise status.invalid_patch("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
     request.warnings.extend(f'duplicate field "{path}"' for path in twice)
 
 
