@@ -35,7 +35,7 @@ def parse(raw: bytes, kind: str) -> tuple[Any, bytes]:
     if kind in ("application/json", ""):
         try:
             return msgspec.json.decode(raw), raw
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(raw, error) from None
     if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
         return parse_yaml(raw)
@@ -154,8 +154,7 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
         findings += [f'duplicate field "{path}"' for path in duplicate_keys(raw, document)]
     typed = served.schema.accepts(raw)
     if not typed:
-        if served.resource.builtin:
-            refuse_wrong_types(served, document)
+        refuse_wrong_types(served, document)  # of a custom resource only its metadata: the schema judges the rest
         if mode != IGNORE:
             findings += [_unknown(served, path) for path in served.schema.unknown_fields(document)]
         served.schema.prune(document)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.behaviour.manifests import config_map, container, pod
-from tests.engines.api import Api
+from tests.engines.api import PATCH_TYPES, Api
 from tests.engines.resources import CONFIG_MAPS, PODS
 
 MEGABYTE = "x" * 1_000_000
@@ -101,3 +101,10 @@ async def test_an_object_too_large_to_store_is_refused_and_not_half_there(api: A
     assert reply.code in (413, 500), reply.body  # which of the two is the store's affair
     assert reply.body["status"] == "Failure"
     assert (await api.get(PODS, "a", namespace)).code == 404
+
+
+async def test_a_body_that_is_no_utf_8_is_refused(api: Api, namespace: str) -> None:
+    broken = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"\xce("}'
+    for method, kind in (("POST", "application/json"), ("PATCH", PATCH_TYPES["merge"]), ("PATCH", PATCH_TYPES["apply"])):
+        path = CONFIG_MAPS.path(namespace, "" if method == "POST" else "a")
+        assert (await api.request(method, path, broken, content_type=kind, fieldManager="me")).code in (400, 404)

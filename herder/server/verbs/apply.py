@@ -77,7 +77,7 @@ def decode_config(request: Request) -> tuple[Document, bytes, list[str]]:
     try:
         value = msgspec.json.decode(raw)
         doubled = duplicate_keys(raw, value) if watched and isinstance(value, dict) else []
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value, raw = parse_yaml(raw)
         doubled = doubled_keys(request.body) if watched else []
     if value is None:

@@ -76,7 +76,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
 def _decode(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 
 

@@ -50,7 +50,7 @@ def _changed(served: Served, target: Target, change: Callable[[Document], Any]) 
     def make(document: Document) -> Document:
         scale = as_object(change(scale_of(served, document)))
         replicas = _replicas(served, target.name, scale)
-        version = (scale.get("metadata") or {}).get("resourceVersion")
+        version = _part(scale, "metadata").get("resourceVersion")
         if version and version != document["metadata"]["resourceVersion"]:
             raise status.conflict(served.resource, target.name, status.MODIFIED)
         _set(document, paths(served).spec_replicas, replicas)
@@ -64,10 +64,10 @@ def _applied(engine: Engine, served: Served, target: Target, request: Request) -
     applier = applier_of(engine, served, target, request)
     scale = decode_config(request)[0]
     check_type(scale, _SCALE)
-    if (named := (scale.get("metadata") or {}).get("name")) and named != target.name:
+    if (named := _part(scale, "metadata").get("name")) and named != target.name:
         raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
     config: Document = {"apiVersion": served.resource.group_version, "kind": served.resource.kind}
-    if "replicas" in (scale.get("spec") or {}):
+    if "replicas" in _part(scale, "spec"):
         _set(config, paths(served).spec_replicas, _replicas(served, target.name, scale))
 
     def make(live: Document) -> Document:
@@ -81,14 +81,21 @@ def _applied(engine: Engine, served: Served, target: Target, request: Request) -
 def _replace(request: Request, target: Target) -> Any:
     value, _ = parse(request.body, media_type(request))
     scale = as_object(value)
-    named = (scale.get("metadata") or {}).get("name")
+    named = _part(scale, "metadata").get("name")
     if named and named != target.name:
         raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
     return lambda _: scale
 
 
+def _part(scale: Document, field: str) -> Document:
+    found = scale.get(field) or {}
+    if not isinstance(found, dict):
+        raise status.bad_request(f"{field} of a Scale must be an object")
+    return found
+
+
 def _replicas(served: Served, name: str, scale: Document) -> int:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    replicas = _part(scale, "spec").get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise status.bad_request(f"spec.replicas: Invalid value: {replicas!r}: must be a whole number")
     if replicas < 0:
