@@ -17,6 +17,7 @@ from tests.engines.processes import client_context
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 WRITERS = 64
 # Above this share of its one core, the client is what limits the faster side.
 BUSY = 0.85

@@ -39,18 +39,23 @@ class Pods:
 
 def status_patch(mark: int) -> bytes:
     """A merge patch as a node agent would send it; the mark makes each differ, and lets a watcher know which one it sees."""
-    return msgspec.json.encode(
-        {
-            "status": {
-                "phase": "Running",
-                "message": f"mark-{mark:0{MARK_DIGITS}d}",
-                "conditions": [
-                    {"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Bench"}
-                    for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
-                ],
-            }
-        }
-    )
+    return msgspec.json.encode({"status": _status(mark)})
+
+
+def status_apply(name: str, mark: int) -> bytes:
+    """The same as a configuration to apply."""
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "status": _status(mark)})
+
+
+def _status(mark: int) -> Json:
+    return {
+        "phase": "Running",
+        "message": f"mark-{mark:0{MARK_DIGITS}d}",
+        "conditions": [
+            {"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Bench"}
+            for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        ],
+    }
 
 
 def _pod(name: str) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
+# No body of the allowed size has more, unless by aliases.
+MOST_VALUES = BODY_LIMIT
 
 Document = dict[str, Any]
 
@@ -34,10 +37,10 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
         raw = readable(raw)
         try:
             return msgspec.json.decode(raw), raw
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(raw, error) from None
     if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
-        return _parse_yaml(raw)
+        return parse_yaml(raw)
     if kind == protobuf.MEDIA_TYPE:
         return _parse_protobuf(raw, expected)
     raise unsupported_media_type(BODY_TYPES)
@@ -79,12 +82,48 @@ _PlainLoader.yaml_implicit_resolvers = {
 }
 
 
-def _parse_yaml(raw: bytes) -> tuple[Any, bytes]:
+def parse_yaml(raw: bytes) -> tuple[Any, bytes]:
+    """The value, and the same as JSON bytes."""
     try:
         value = yaml.load(raw, Loader=_PlainLoader)
+        if _count(value, {}) > MOST_VALUES:
+            raise bad_request("the body of the request is not YAML that can be read: its aliases make it too large")
         return value, json.dumps(value).encode()
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
-        raise bad_request(f"the body of the request is not YAML: {error}") from None
+        raise bad_request(f"error decoding YAML: {error}") from None
+
+
+def _count(value: Any, known: dict[int, int]) -> int:
+    """How many values there would be if every alias were written out."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    found = known.get(id(value))
+    if found is None:
+        known[id(value)] = MOST_VALUES  # one that contains itself never ends
+        inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
+        found = known[id(value)] = 1 + sum(_count(one, known) for one in inner)
+    return found
+
+
+def doubled_keys(raw: bytes) -> list[str]:
+    """Keys that YAML says twice in one mapping; the last one counts."""
+    found: list[str] = []
+    _find_doubled(yaml.compose(raw, Loader=_PlainLoader), "", found)
+    return found
+
+
+def _find_doubled(node: Any, path: str, found: list[str]) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            inside = f"{path}.{key.value}" if path else str(key.value)
+            if inside in seen:
+                found.append(inside)
+            seen.add(inside)
+            _find_doubled(value, inside, found)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            _find_doubled(value, f"{path}[{number}]", found)
 
 
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
@@ -139,14 +178,13 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
         findings += [f'duplicate field "{path}"' for path in duplicate_keys(raw, document)]
     typed = served.schema.accepts(raw)
     if not typed:
-        if served.resource.builtin:
-            refuse_wrong_types(served, document)
+        refuse_wrong_types(served, document)  # of a custom resource only its metadata: the schema judges the rest
         if mode != IGNORE:
             findings += [_unknown(served, path) for path in served.schema.unknown_fields(document)]
         served.schema.prune(document)
     sentence = served.strategy.conform(document)
     if sentence:
-        raise _not_handled(served, sentence)
+        raise not_handled(served, sentence)
     report_findings(request, served, findings, mode)
     return typed
 
@@ -154,7 +192,7 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
 def report_findings(request: Request, served: Served, findings: list[str], mode: str) -> None:
     if findings and mode == STRICT:
         text = f"strict decoding error: {', '.join(findings)}"
-        raise _not_handled(served, text) if served.resource.builtin else bad_request(text)
+        raise not_handled(served, text) if served.resource.builtin else bad_request(text)
     request.warnings.extend(findings)
 
 
@@ -166,10 +204,10 @@ def _unknown(served: Served, path: str) -> str:
 def refuse_wrong_types(served: Served, document: Document) -> None:
     sentences = served.schema.type_errors(document)
     if sentences:
-        raise _not_handled(served, ", ".join(sentences))
+        raise not_handled(served, ", ".join(sentences))
 
 
-def _not_handled(served: Served, why: str) -> ApiError:
+def not_handled(served: Served, why: str) -> ApiError:
     kind, version = served.resource.kind, served.resource.version
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 

@@ -15,7 +15,7 @@ import msgspec
 from herder.api.world import World, timestamp
 from herder.server import status
 from herder.server.events import EVENTS, EventLimits
-from herder.server.fields import managed_fields_after_create, managed_fields_after_update
+from herder.server.fields import entries_before, managed_fields_after_create, managed_fields_after_update
 from herder.server.metadata import (
     begin_life,
     carry_over,
@@ -45,6 +45,8 @@ class Intent(msgspec.Struct, frozen=True):
     subresource: str = ""
     # The types of what was sent are known to be right, so that they need not be looked at again.
     typed: bool = False
+    # By server-side apply: who manages what is decided already, and comes with the object.
+    applied: bool = False
 
 
 HOUSEKEEPING = Intent()
@@ -66,16 +68,24 @@ class Writes:
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
-    async def create(self, served: Served, obj: Document, intent: Intent, given: Document | None = None) -> Outcome:
-        """`given`: what admission adds to the spec, which belongs to no field manager."""
+    async def create(
+        self,
+        served: Served,
+        obj: Document,
+        intent: Intent,
+        given: Document | None = None,
+        entries: list[Document] | None = None,
+    ) -> Outcome:
+        """`given`: what admission adds to the spec, which belongs to no field manager. `entries`: who manages what, if decided."""
         metadata = metadata_of(obj)
         begin_life(obj, self.world)
         self._name(served, metadata)
         served.strategy.default(obj)
         # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
-        entries = managed_fields_after_create(
-            *(obj, served.fields, intent.manager, metadata["creationTimestamp"]), reset=served.reset(""), encoded=True
-        )
+        if entries is None:
+            entries = managed_fields_after_create(
+                *(obj, served.fields, intent.manager, metadata["creationTimestamp"]), reset=served.reset(""), encoded=True
+            )
         served.strategy.prepare_create(obj)
         problems = served.strategy.validate_create(obj, intent.typed)
         if problems:
@@ -113,16 +123,20 @@ class Writes:
             if error.code in (404, 409):
                 await self.settled(served, key)
             raise
+        applied = new["metadata"].pop("managedFields", None) if intent.applied else None
         self._prepare_update(served, new, old, intent)
         problems = served.strategy.validate_update(new, old, intent.typed)
         if problems:
             raise status.invalid(served.spoken_of, current.name, problems)
+        if intent.applied:
+            _set_managers(new, applied)
         if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):
             return await self._remove(served, key, new, current, intent)
-        if same_but_for_version(new, old) and not _forgets_managers(new, old):
+        if same_but_for_version(new, old) and _same_managers(new, old, intent):
             await self.settled(served, key)
             return Outcome(current.raw)
-        self._manage(served, new, old, intent)
+        if not intent.applied:
+            self._manage(served, new, old, intent)
         return await self._write(served, key, new, current, intent)
 
     async def settled(self, served: Served, key: str) -> None:
@@ -150,9 +164,7 @@ class Writes:
             reset=served.reset(intent.subresource),
             encoded=True,
         )
-        new["metadata"].pop("managedFields", None)
-        if entries:
-            new["metadata"]["managedFields"] = entries
+        _set_managers(new, entries)
 
     def _read(self, served: Served, record: Record) -> Document:
         return served.from_stored(record.document())
@@ -243,9 +255,23 @@ def too_large_object(served: Served, obj: Document) -> status.ApiError:
     return status.ApiError(413, "RequestEntityTooLarge", message)
 
 
-def _forgets_managers(new: Document, old: Document) -> bool:
-    """Whoever writes an empty list wants the record of managers cleared."""
-    return new["metadata"].get("managedFields") in ([], [{}]) and bool(old["metadata"].get("managedFields"))
+def _same_managers(new: Document, old: Document, intent: Intent) -> bool:
+    """A write may change nothing but who holds what. That an apply was repeated is not worth a new time."""
+    before = old["metadata"].get("managedFields") or []
+    if not intent.applied:
+        return entries_before(old, new, intent.subresource) == before
+    after = new["metadata"].get("managedFields") or []
+    return [_but_for_time(entry) for entry in before] == [_but_for_time(entry) for entry in after]
+
+
+def _but_for_time(entry: Document) -> Document:
+    return {field: value for field, value in entry.items() if field != "time"}
+
+
+def _set_managers(obj: Document, entries: list[Document] | None) -> None:
+    obj["metadata"].pop("managedFields", None)
+    if entries:
+        obj["metadata"]["managedFields"] = entries
 
 
 def _grace_of(obj: Document) -> int:

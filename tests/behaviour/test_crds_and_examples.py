@@ -71,7 +71,6 @@ async def test_an_example_is_created_and_kept_whole(api: Api, namespace: str, un
     await api.delete(resource, document["metadata"]["name"], place)
 
 
-@pytest.mark.only_on("kubernetes", "the embedded engine has no server-side apply yet")
 @pytest.mark.parametrize("document", _examples())
 async def test_an_example_is_applied_by_the_server_and_kept_whole(api: Api, namespace: str, unique: Unique, document: Json) -> None:
     document, place = await _made_ready(api, document, namespace, unique)

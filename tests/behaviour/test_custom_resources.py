@@ -193,3 +193,10 @@ async def test_one_of_two_megabytes_is_too_large(api: Api, namespace: str, widge
     assert reply.code in (413, 500), reply.body
     assert reply.body["status"] == "Failure"
     assert (await api.get(widgets, "a", namespace)).code == 404
+
+
+@pytest.mark.parametrize("wrong", [{"labels": [1]}, {"annotations": 5}, {"finalizers": {"a": 1}}, {"ownerReferences": ["x"]}])
+async def test_metadata_of_a_wrong_type_is_refused(api: Api, namespace: str, widgets: Resource, wrong: Json) -> None:
+    (await api.create(widgets, widget("a", **wrong), namespace)).refused(400, "BadRequest")
+    await api.create(widgets, widget("a"), namespace)
+    (await api.patch(widgets, "a", {"metadata": wrong}, namespace)).refused(422, "Invalid")

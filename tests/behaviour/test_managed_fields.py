@@ -134,3 +134,12 @@ async def test_the_name_of_a_manager_is_short_and_printable(api: Api, namespace:
         reply = await api.create(CONFIG_MAPS, config_map("a"), namespace, fieldManager=name)
         assert reply.refused(422, "Invalid")["kind"] == "CreateOptions"
         assert reply.causes == [(reason, "fieldManager")]
+
+
+async def test_a_client_can_rewrite_the_record_and_nothing_else(api: Api, namespace: str) -> None:
+    before = (await api.create(CONFIG_MAPS, config_map("a", {"k": "v"}), namespace, fieldManager="maker")).ok
+    mine = {**before["metadata"]["managedFields"][0], "manager": "keeper", "operation": "Apply"}
+    patch = [{"op": "replace", "path": "/metadata/managedFields", "value": [mine]}]
+    after = (await api.patch(CONFIG_MAPS, "a", patch, namespace, kind="json")).ok
+    assert after["metadata"]["managedFields"] == [mine]
+    assert after["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]

@@ -213,7 +213,6 @@ async def test_a_pool_is_scaled_and_its_status_written_apart_from_it(api: Api, n
     assert (scale["spec"], scale["status"]) == ({"replicas": 7}, {"replicas": 3, "selector": "herder.dev/pool=a"})
 
 
-@pytest.mark.only_on("kubernetes", "the embedded engine has no server-side apply yet")
 async def test_two_writers_share_the_conditions_of_a_machine(api: Api, namespace: str) -> None:
     (await api.create(MACHINES, {"metadata": {"name": "a"}, "spec": _machine()}, namespace)).ok  # noqa: B018
     for writer, type_ in (("one", "Ready"), ("two", "Paused")):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.behaviour.manifests import config_map, container, pod
-from tests.engines.api import Api
+from tests.engines.api import PATCH_TYPES, Api
 from tests.engines.resources import CONFIG_MAPS, PODS
 
 MEGABYTE = "x" * 1_000_000
@@ -108,3 +108,10 @@ async def test_what_is_not_utf8_is_replaced(api: Api, namespace: str) -> None:
     assert (await api.request("POST", CONFIG_MAPS.path(namespace), body)).ok["data"] == {"k": "a\ufffd"}
     patched = await api.patch(CONFIG_MAPS, "a", b'{"data":{"k":"\x80b"}}', namespace)
     assert patched.ok["data"] == {"k": "\ufffdb"}
+
+
+async def test_a_body_that_is_no_utf_8_is_refused(api: Api, namespace: str) -> None:
+    broken = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"\xce("}'
+    for method, kind in (("POST", "application/json"), ("PATCH", PATCH_TYPES["merge"]), ("PATCH", PATCH_TYPES["apply"])):
+        path = CONFIG_MAPS.path(namespace, "" if method == "POST" else "a")
+        assert (await api.request(method, path, broken, content_type=kind, fieldManager="me")).code in (400, 404)

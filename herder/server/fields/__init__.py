@@ -4,7 +4,7 @@ fields = FieldManager(schema)                      # once for each kind and vers
 obj["metadata"]["managedFields"] = managed_fields_after_create(obj, fields, manager, now, reset=reset_fields(...))
 """
 
-from herder.server.fields.managed import FieldManager, managed_fields_after_create, managed_fields_after_update
+from herder.server.fields.managed import FieldManager, entries_before, managed_fields_after_create, managed_fields_after_update
 from herder.server.fields.resets import reset_fields
 from herder.server.fields.sets import FieldSet, contains, difference, intersection, of_paths, paths, union, without
 
@@ -13,6 +13,7 @@ __all__ = [
     "FieldSet",
     "contains",
     "difference",
+    "entries_before",
     "intersection",
     "managed_fields_after_create",
     "managed_fields_after_update",

@@ -21,7 +21,8 @@ _META = (
     "managedFields",
     "resourceVersion",
 )
-_STRIPPED = of_paths(
+# What nobody owns: it names the object, or the server sets it.
+STRIPPED = of_paths(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _META)],
 )
 MOST_UPDATERS = 10
@@ -37,10 +38,10 @@ class FieldManager:
         self.shape: Fields = compile_shape(schema.root)
 
     def field_set(self, obj: dict[str, Any]) -> FieldSet:
-        """Every path of an object, as one who applies it would own it."""
+        """Every path of an object, as one who created it would own it."""
         whole: FieldSet = {}
         self.shape.fill(obj, whole)
-        return difference(whole, _STRIPPED)
+        return difference(whole, STRIPPED)
 
     def compare(self, old: dict[str, Any], new: dict[str, Any], reset: FieldSet) -> Change:
         """What changed from one object to the next, without what this endpoint does not write (`reset`)."""
@@ -84,22 +85,37 @@ def managed_fields_after_update(
     encoded: bool = False,
 ) -> list[Entry]:
     """The entries after an update or a patch (not an apply). Whoever sends an empty list gives the tracking up."""
-    entries = _entries_before(old, new, subresource)
+    entries = entries_before(old, new, subresource)
     if not entries:
         return []
     writer = _Writer(manager or "unknown", api_version or new["apiVersion"], subresource, now, encoded)
     entries = _of_group(entries, api_version or new["apiVersion"])
-    return _after(fields.compare(_without_entries(old), _without_entries(new), reset or {}), entries, writer)
+    return _after(fields.compare(without_entries(old), without_entries(new), reset or {}), entries, writer)
 
 
-def _entries_before(old: dict[str, Any], new: dict[str, Any], subresource: str) -> list[Entry]:
-    """Clients may write managedFields themselves, though not through a subresource; those who leave it out keep what was."""
-    sent = new.get("metadata", {}).get("managedFields")
-    if sent is not None and not subresource:
-        if sent in ([], [{}]):
-            return []
-        return sent
-    return old.get("metadata", {}).get("managedFields") or []
+def entries_before(old: dict[str, Any], new: dict[str, Any], subresource: str) -> list[Entry]:
+    """Clients may write managedFields themselves, though not through a subresource; those who leave it out, or write what
+    cannot be read, keep what was."""
+    sent, before = (obj.get("metadata", {}).get("managedFields") for obj in (new, old))
+    if sent is None or subresource or sent == before:
+        return before or []
+    if sent in ([], [{}]):
+        return []
+    return sent if all(_is_readable(entry) for entry in sent) else before or []
+
+
+def _is_readable(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("operation") in ("Apply", "Update")
+        and bool(entry.get("apiVersion"))
+        and entry.get("fieldsType") == "FieldsV1"
+        and _is_set(entry.get("fieldsV1") or {})
+    )
+
+
+def _is_set(fields: Any) -> bool:
+    return isinstance(fields, dict) and all(_is_set(inner) for inner in fields.values())
 
 
 def _of_group(entries: list[Entry], api_version: str) -> list[Entry]:
@@ -110,28 +126,28 @@ def _of_group(entries: list[Entry], api_version: str) -> list[Entry]:
 
 def _after(change: Change, entries: list[Entry], writer: _Writer) -> list[Entry]:
     written = union(change.added, change.modified)
-    kept = [left for entry in entries if (left := _without_change(entry, written, change.removed)) is not None]
-    mine = difference(written, _STRIPPED)
+    kept = [left for entry in entries if (left := without_change(entry, written, change.removed)) is not None]
+    mine = difference(written, STRIPPED)
     if mine:
         kept = _with_mine(kept, mine, writer)
-    return sorted(_capped(kept), key=_order)
+    return sorted(_capped(kept), key=order_of)
 
 
-def _without_entries(obj: dict[str, Any]) -> dict[str, Any]:
+def without_entries(obj: dict[str, Any]) -> dict[str, Any]:
     meta = obj.get("metadata")
     if not meta or "managedFields" not in meta:
         return obj
     return {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
 
 
-def _fields_of(entry: Entry) -> FieldSet:
+def fields_of(entry: Entry) -> FieldSet:
     fields = entry.get("fieldsV1") or {}
     return msgspec.json.decode(fields) if isinstance(fields, msgspec.Raw) else fields
 
 
-def _without_change(entry: Entry, written: FieldSet, removed: FieldSet) -> Entry | None:
+def without_change(entry: Entry, written: FieldSet, removed: FieldSet) -> Entry | None:
     """An entry without what another one wrote now, and without what is gone. None where nothing is left of it."""
-    before = left = _fields_of(entry)
+    before = left = fields_of(entry)
     if written:
         taken = intersection(left, written)
         left = difference(left, taken) if taken else left
@@ -147,7 +163,7 @@ def _with_mine(entries: list[Entry], mine: FieldSet, writer: _Writer) -> list[En
     rest: list[Entry] = []
     for entry in entries:
         if _key(entry) == writer.key:
-            mine = union(mine, _fields_of(entry))
+            mine = union(mine, fields_of(entry))
         else:
             rest.append(entry)
     return [*rest, writer.entry(mine)]
@@ -169,10 +185,15 @@ class _Writer:
         if subresource != "scale":  # kube-apiserver forgets the time of these
             made["time"] = self.now
         made["fieldsType"] = "FieldsV1"
-        made["fieldsV1"] = msgspec.Raw(_sorted.encode(fields)) if self.encoded else in_order(fields)
+        made["fieldsV1"] = encoded_fields(fields) if self.encoded else in_order(fields)
         if subresource:
             made["subresource"] = subresource
         return made
+
+
+def encoded_fields(fields: FieldSet) -> msgspec.Raw:
+    """For an entry that is about to be encoded anyway."""
+    return msgspec.Raw(_sorted.encode(fields))
 
 
 def in_order(fields: FieldSet) -> FieldSet:
@@ -184,7 +205,7 @@ def _key(entry: Entry) -> tuple[str, str, str, str]:
     return (entry.get("manager", ""), entry.get("operation", ""), entry.get("apiVersion", ""), entry.get("subresource", ""))
 
 
-def _order(entry: Entry) -> tuple[str, str, str, str, str]:
+def order_of(entry: Entry) -> tuple[str, str, str, str, str]:
     manager, operation, api_version, subresource = _key(entry)
     return (operation, entry.get("time") or "", manager, api_version, subresource)
 
@@ -210,7 +231,7 @@ def _capped(entries: list[Entry]) -> list[Entry]:
 
 
 def _folded(first: Entry, entry: Entry) -> Entry:
-    together = in_order(union(_fields_of(first), _fields_of(entry)))
+    together = in_order(union(fields_of(first), fields_of(entry)))
     plain = {key: value for key, value in entry.items() if key != "subresource"}
     return {**plain, "manager": _ANCIENT, "fieldsV1": together}
 

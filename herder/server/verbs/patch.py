@@ -1,4 +1,4 @@
-"""PATCH of an object or of its status."""
+"""PATCH of an object or of its status, by JSON patch, merge patch or strategic merge patch. (Apply has its own module.)"""
 
 from __future__ import annotations
 
@@ -7,40 +7,57 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import invalid
-from herder.server import status
-from herder.server.bodies import IGNORE, STRICT, check_fields, media_type, readable, validation_mode
+from herder.api.problems import forbidden, invalid
+from herder.server import builtin_schemas, status
+from herder.server.bodies import IGNORE, STRICT, as_object, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
-from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch
+from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch, apply_strategic_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
 from herder.server.presenting import one
 from herder.server.request import BODY_LIMIT, Answer, Request, Target
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served
 from herder.server.store.records import key_of
+from herder.server.verbs.apply import apply
 from herder.server.writes import Intent
 
 Document = dict[str, Any]
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
-PATCH_TYPES = (JSON_PATCH, MERGE_PATCH)
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 
 
-def read_patch(request: Request) -> Callable[[Document], Any]:
-    """What the patch does to a document, which it may change."""
-    kind = media_type(request)
-    if kind not in PATCH_TYPES:
-        raise status.unsupported_media_type(PATCH_TYPES)
+def patch_types(served: Served) -> tuple[str, ...]:
+    """Strategies are written into Go's structs: kinds of a CRD have none."""
+    strategic = (STRATEGIC_PATCH,) if served.resource.builtin else ()
+    return (JSON_PATCH, MERGE_PATCH, *strategic, APPLY_PATCH)
+
+
+def check_patch_type(request: Request, served: Served) -> str:
+    kind, known = media_type(request), patch_types(served)
+    if kind not in known:
+        raise status.unsupported_media_type(known)
     if len(request.body) > BODY_LIMIT:
         raise status.too_large(BODY_LIMIT)
-    patch = _decode(request.body)
+    if kind != APPLY_PATCH and "force" in request.query:
+        raise status.invalid_options("PatchOptions", [forbidden("force", "may not be specified for non-apply patch")])
+    return kind
+
+
+def read_patch(request: Request, served: Served, schema: Document) -> Callable[[Document], Any]:
+    """What the patch does to a document, which it may change. `schema` is that of the document."""
+    kind = check_patch_type(request, served)
+    patch: Any = _decode(request.body)
     note_duplicates(request, patch)
-    wanted, shape = (dict, "an object") if kind == MERGE_PATCH else (list, "a list of operations")
+    wanted, shape = (list, "a list of operations") if kind == JSON_PATCH else (dict, "an object")
     if not isinstance(patch, wanted):
         raise status.bad_request(f"error decoding patch: it must be {shape}")
     if kind == MERGE_PATCH:
         return lambda document: apply_merge_patch(document, patch)
+    if kind == STRATEGIC_PATCH:
+        return lambda document: _apply_strategic(document, as_object(patch), schema)
     if len(patch) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.ApiError(413, "RequestEntityTooLarge", message)
@@ -52,7 +69,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
     mode = validation_mode(request)
     twice = duplicate_keys(request.body, patch) if mode != IGNORE else []
     if twice and mode == STRICT:
-        raise status.bad_request("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
+        raise status.invalid_patch("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
     request.warnings.extend(f'duplicate field "{path}"' for path in twice)
 
 
@@ -70,6 +87,14 @@ def _apply_json(document: Document, patch: Any) -> Any:
         raise status.bad_request(str(error)) from None
     except PatchDoesNotFit as error:
         raise status.patch_does_not_fit(f"the patch does not fit the object: {error}") from None
+
+
+def _apply_strategic(document: Document, patch: Document, schema: Document) -> Document:
+    kind = {field: document[field] for field in ("kind", "apiVersion")}
+    try:
+        return {**apply_strategic_patch(document, patch, schema, builtin_schemas.components()), **kind}
+    except (PatchError, RecursionError) as error:
+        raise status.bad_request(str(error)) from None
 
 
 def patched(request: Request, served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
@@ -101,7 +126,10 @@ def _check_fields(request: Request, served: Served, new: Document) -> None:
 
 
 async def patch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
-    make = patched(request, served, target, read_patch(request))
+    if media_type(request) == APPLY_PATCH:
+        check_patch_type(request, served)
+        return await apply(engine, served, target, request)
+    make = patched(request, served, target, read_patch(request, served, served.schema.root.raw))
     intent = Intent(request.manager, request.dry_run, target.subresource)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
     return one(request, served, outcome.raw, engine.world.now())

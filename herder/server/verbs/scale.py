@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -16,7 +17,8 @@ from herder.server.request import Answer, Request, Target
 from herder.server.resources import Resource, Scale
 from herder.server.served import Served
 from herder.server.store.records import key_of
-from herder.server.verbs.patch import read_patch
+from herder.server.verbs.apply import Config, applier_of, check_type, decide, decode_config
+from herder.server.verbs.patch import APPLY_PATCH, check_patch_type, read_patch
 from herder.server.writes import Intent
 
 Document = dict[str, Any]
@@ -35,33 +37,65 @@ async def get_scale(engine: Engine, served: Served, target: Target, request: Req
 
 async def put_scale(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     """PUT or PATCH: both say what the Scale should be; only its replicas and its resourceVersion are heard."""
-    change = read_patch(request) if request.method == "PATCH" else _replace(request, target)
+    intent = Intent(request.manager, request.dry_run, "scale")
+    if request.method == "PATCH" and check_patch_type(request, served) == APPLY_PATCH:
+        make, intent = _applied(engine, served, target, request), Intent(request.manager, request.dry_run, "scale", applied=True)
+    else:
+        make = _changed(served, target, read_patch(request, served, {}) if request.method == "PATCH" else _replace(request, target))
+    outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
+    return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
 
+
+def _changed(served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
     def make(document: Document) -> Document:
         scale = as_object(change(scale_of(served, document)))
         replicas = _replicas(served, target.name, scale)
-        version = (scale.get("metadata") or {}).get("resourceVersion")
+        version = _part(scale, "metadata").get("resourceVersion")
         if version and version != document["metadata"]["resourceVersion"]:
             raise status.conflict(served.resource, target.name, status.MODIFIED)
         _set(document, paths(served).spec_replicas, replicas)
         return document
 
-    intent = Intent(request.manager, request.dry_run, "scale")
-    outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
-    return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
+    return make
+
+
+def _applied(engine: Engine, served: Served, target: Target, request: Request) -> Callable[[Document], Document]:
+    """To apply a Scale is to apply the one field of the object that it shows."""
+    applier = applier_of(engine, served, target, request)
+    scale = decode_config(request)[0]
+    check_type(scale, _SCALE)
+    if (named := _part(scale, "metadata").get("name")) and named != target.name:
+        raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
+    config: Document = {"apiVersion": served.resource.group_version, "kind": served.resource.kind}
+    if "replicas" in _part(scale, "spec"):
+        _set(config, paths(served).spec_replicas, _replicas(served, target.name, scale))
+
+    def make(live: Document) -> Document:
+        applied = decide(served, Config(config, True, []), live, applier, force=request.flag("force"))
+        applied.document["metadata"] = {**applied.document["metadata"], "managedFields": applied.entries}
+        return applied.document
+
+    return make
 
 
 def _replace(request: Request, target: Target) -> Any:
     value, _ = parse(request.body, media_type(request), _SCALE)
     scale = as_object(value)
-    named = (scale.get("metadata") or {}).get("name")
+    named = _part(scale, "metadata").get("name")
     if named and named != target.name:
         raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")
     return lambda _: scale
 
 
+def _part(scale: Document, field: str) -> Document:
+    found = scale.get(field) or {}
+    if not isinstance(found, dict):
+        raise status.bad_request(f"{field} of a Scale must be an object")
+    return found
+
+
 def _replicas(served: Served, name: str, scale: Document) -> int:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    replicas = _part(scale, "spec").get("replicas", 0)
     if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise status.bad_request(f"spec.replicas: Invalid value: {replicas!r}: must be a whole number")
     if replicas < 0:

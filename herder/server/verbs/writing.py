@@ -18,6 +18,7 @@ from herder.server.selection import selection_of
 from herder.server.served import Served
 from herder.server.store import Record
 from herder.server.store.records import key_of
+from herder.server.verbs.naming import check_namespace
 from herder.server.writes import Intent, Outcome
 
 Document = dict[str, Any]
@@ -32,18 +33,6 @@ CREATE_ON_UPDATE = frozenset(
 
 def intent_of(request: Request, target: Target, typed: bool) -> Intent:
     return Intent(request.manager, request.dry_run, target.subresource, typed)
-
-
-def check_namespace(document: Document, target: Target, served: Served) -> None:
-    """The path decides; a body that says something else is a mistake, and not guessed about."""
-    metadata = metadata_of(document)
-    if not served.resource.namespaced:
-        metadata.pop("namespace", None)
-        return
-    named = metadata.get("namespace")
-    if named and named != target.namespace:
-        raise status.bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    metadata["namespace"] = target.namespace
 
 
 async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
