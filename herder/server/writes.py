@@ -14,6 +14,7 @@ import msgspec
 
 from herder.api.world import World, timestamp
 from herder.server import status
+from herder.server.advising import advice_for
 from herder.server.events import EVENTS, EventLimits
 from herder.server.fields import entries_before, managed_fields_after_create, managed_fields_after_update
 from herder.server.metadata import (
@@ -58,6 +59,8 @@ class Outcome(msgspec.Struct):
     raw: bytes
     created: bool = False
     removed: bool = False
+    # What the client should hear beside it.
+    advice: list[str] = []
 
 
 class Writes:
@@ -98,7 +101,10 @@ class Writes:
             metadata["managedFields"] = entries
         if given:
             obj["spec"].update(given)
-        return await self._write(served, key, obj, None, intent)
+        advice = advice_for(served.resource, obj, None)
+        outcome = await self._write(served, key, obj, None, intent)
+        outcome.advice = advice
+        return outcome
 
     def _name(self, served: Served, metadata: Document) -> None:
         if metadata.get("name") or not metadata.get("generateName"):
@@ -137,7 +143,10 @@ class Writes:
             return Outcome(current.raw)
         if not intent.applied:
             self._manage(served, new, old, intent)
-        return await self._write(served, key, new, current, intent)
+        advice = advice_for(served.resource, new, old) if not intent.subresource else []
+        outcome = await self._write(served, key, new, current, intent)
+        outcome.advice = advice
+        return outcome
 
     async def settled(self, served: Served, key: str) -> None:
         """What an answer rests on must be durable: a refusal because of a write that is then lost would be a lie."""

@@ -155,9 +155,9 @@ def test_other_groups_have_their_own_api(connected: Any, namespace: str) -> None
     body: Json = {"metadata": {"name": "web"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}}
     made = apps.create_namespaced_deployment(namespace, body)
     assert (made.spec.replicas, made.spec.strategy.type) == (0, "RollingUpdate")
-    scale = apps.read_namespaced_deployment_scale("web", namespace)
-    scale.spec.replicas = 2
-    assert apps.replace_namespaced_deployment_scale("web", namespace, scale).spec.replicas == 2
+    scale = apps.patch_namespaced_deployment_scale("web", namespace, {"spec": {"replicas": 2}}, _content_type=MERGE)
+    assert scale.spec.replicas == 2
+    assert apps.read_namespaced_deployment_scale("web", namespace).spec.replicas == 2
 
 
 def test_what_is_wrong_is_an_exception_with_its_reason(core: Any, namespace: str) -> None:

@@ -132,4 +132,5 @@ async def patch(engine: Engine, served: Served, target: Target, request: Request
     make = patched(request, served, target, read_patch(request, served, served.schema.root.raw))
     intent = Intent(request.manager, request.dry_run, target.subresource)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
+    request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now())

@@ -61,6 +61,7 @@ async def update(engine: Engine, served: Served, target: Target, request: Reques
 
 
 def _answer(engine: Engine, served: Served, request: Request, outcome: Outcome, code: int = 200) -> Answer:
+    request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now(), code)
 
 

@@ -1,0 +1,35 @@
+"""What a write is told beside its success: accepted, but probably not meant. Clients get it as warnings, kubectl prints it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from herder.api.builtin.advice import advice_on_create, advice_on_update
+from herder.api.names import qualified_name
+from herder.api.validation import advice_on
+from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of
+from herder.server.resources import Resource
+
+Document = dict[str, Any]
+STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")
+
+
+def advice_for(resource: Resource, new: Document, old: Document | None) -> list[str]:
+    if resource.builtin:
+        create = old is None
+        return (
+            advice_on_create(resource.group, resource.kind, new)
+            if create
+            else advice_on_update(resource.group, resource.kind, new, old)
+        )
+    known = finalizers_of(old) if old is not None else []
+    added = sorted({one for one in finalizers_of(new) if one not in known})
+    return [*(sentence for one in added for sentence in _about_finalizer(one)), *advice_on(new)]
+
+
+def _about_finalizer(name: str) -> list[str]:
+    said = [f'metadata.finalizers: "{name}": {complaint}' for complaint in qualified_name(name)]
+    if "/" not in name and name not in STANDARD_FINALIZERS:
+        path = " including a path (/)" if "." in name else ""
+        said.append(f'metadata.finalizers: "{name}": prefer a domain-qualified name{path}, which nobody else uses by accident')
+    return said
