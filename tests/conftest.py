@@ -46,6 +46,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", NAMES if chosen == "all" else [chosen], indirect=True, scope="session")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of what only one engine has are not asked of the other."""
+    kept = [item for item in items if _asked(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not _asked(item)])
+        items[:] = kept
+
+
+def _asked(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("only_on")
+    parameters: Any = getattr(item, "callspec", None)
+    return marker is None or parameters is None or parameters.params.get("engine") == marker.args[0]
+
+
 @pytest.fixture(scope="session")
 def engine(request: pytest.FixtureRequest) -> Engine:
     return running_engine(request.config, request.param)

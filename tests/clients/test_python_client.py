@@ -90,7 +90,6 @@ def test_an_object_is_patched(core: Any, namespace: str, kind: str, patch: Any) 
     assert patched.data == {"new": "1", "other": "x"}
 
 
-@pytest.mark.only_on("kubernetes", "strategic merge patch is not there yet")
 def test_an_object_is_patched_strategically(core: Any, namespace: str) -> None:
     core.create_namespaced_config_map(namespace, config_map("a"))
     patched = core.patch_namespaced_config_map("a", namespace, {"data": {"new": "1"}}, _content_type=STRATEGIC)
@@ -202,7 +201,6 @@ def test_the_dynamic_client_finds_kinds_by_itself(connected: Any, namespace: str
     assert maps.get(name="a", namespace=namespace).metadata.name == "a"
 
 
-@pytest.mark.only_on("kubernetes", "server-side apply is not there yet")
 def test_the_dynamic_client_applies(connected: Any, namespace: str) -> None:
     maps = dynamic.DynamicClient(connected).resources.get(api_version="v1", kind="ConfigMap")
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}}

@@ -45,6 +45,7 @@ async def apply(engine: Engine, served: Served, target: Target, request: Request
         return await _create(engine, served, target, request, config, applier, intent)
     make = _changed(served, target, request, config, applier)
     outcome = await engine.writes.update(served, key, make, intent)
+    request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now())
 
 
@@ -130,6 +131,7 @@ async def _create(
     _report_doubled(request, config)
     given = admit_create(engine, served, target.namespace, document)
     outcome = await engine.writes.create(served, document, intent, given, applied.entries)
+    request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now(), 201)
 
 
