@@ -25,6 +25,7 @@ from herder.server.metadata import (
     ordered,
     same_but_for_version,
 )
+from herder.server.request import ANONYMOUS, ENGINE, User
 from herder.server.served import Served
 from herder.server.store import Record, StorageFullError, Store, StoreStopped
 from herder.server.store.records import key_of
@@ -44,9 +45,13 @@ class Intent(msgspec.Struct, frozen=True):
     subresource: str = ""
     # The types of what was sent are known to be right, so that they need not be looked at again.
     typed: bool = False
+    # Nobody, unless it is said: then nothing can be given away by mistake.
+    user: User = ANONYMOUS
 
 
-HOUSEKEEPING = Intent()
+HOUSEKEEPING = Intent(user=ENGINE)
+# Refuses what the user may not make of an object (new, old, who).
+Guard = Callable[[Served, Document, Document | None, User], None]
 
 
 class Outcome(msgspec.Struct):
@@ -58,9 +63,10 @@ class Outcome(msgspec.Struct):
 
 
 class Writes:
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, guard: Guard) -> None:
         self.store = store
         self.world = world
+        self._guard = guard
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -70,6 +76,7 @@ class Writes:
         begin_life(obj, self.world)
         self._name(served, metadata)
         served.strategy.default(obj)
+        self._guard(served, obj, None, intent.user)
         # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
         entries = managed_fields_after_create(
             *(obj, served.fields, intent.manager, metadata["creationTimestamp"]), reset=served.reset(""), encoded=True
@@ -112,6 +119,7 @@ class Writes:
                 await self.settled(served, key)
             raise
         self._prepare_update(served, new, old, intent)
+        self._guard(served, new, old, intent.user)
         problems = served.strategy.validate_update(new, old, intent.typed)
         if problems:
             raise status.invalid(served.resource, current.name, problems)

@@ -102,6 +102,6 @@ def _check_fields(request: Request, served: Served, new: Document) -> None:
 
 async def patch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     make = patched(request, served, target, read_patch(request))
-    intent = Intent(request.manager, request.dry_run, target.subresource)
+    intent = Intent(request.manager, request.dry_run, target.subresource, user=request.user)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
     return one(request, served, outcome.raw, engine.world.now())

@@ -46,7 +46,7 @@ async def put_scale(engine: Engine, served: Served, target: Target, request: Req
         _set(document, paths(served).spec_replicas, replicas)
         return document
 
-    intent = Intent(request.manager, request.dry_run, "scale")
+    intent = Intent(request.manager, request.dry_run, "scale", user=request.user)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
     return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
 
