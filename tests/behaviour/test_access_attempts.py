@@ -36,9 +36,7 @@ async def secret(api: Api, namespace: str) -> str:
     return "treasure"
 
 
-async def test_one_secret_by_name_does_not_show_the_others(
-    api: Api, thief: Api, name: str, namespace: str, secret: str
-) -> None:
+async def test_one_secret_by_name_does_not_show_the_others(api: Api, thief: Api, name: str, namespace: str, secret: str) -> None:
     (await api.create(SECRETS, {"metadata": {"name": "mine"}}, namespace)).ok  # noqa: B018
     await grant(api, namespace, user(name), rule("get", "secrets", "", "mine"))
     assert (await thief.get(SECRETS, "mine", namespace)).code == 200
@@ -77,9 +75,7 @@ async def _raw(api: Api, method: str, path: str, accept: str = "application/json
 
 
 @pytest.mark.parametrize("verbs", ["list", "watch", "create", "deletecollection"])
-async def test_no_verb_stands_for_get(
-    api: Api, thief: Api, name: str, namespace: str, secret: str, verbs: str
-) -> None:
+async def test_no_verb_stands_for_get(api: Api, thief: Api, name: str, namespace: str, secret: str, verbs: str) -> None:
     await grant(api, namespace, user(name), rule(verbs, "secrets"))
     for method in ("GET", "HEAD"):
         assert (await thief.request(method, SECRETS.path(namespace, secret))).code == 403

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.behaviour.manifests import config_map
-from tests.engines.api import Api
+from tests.engines.api import Api, Json
 from tests.engines.credentials import bind, grant, group, rule, until_allowed, user, with_certificate
 from tests.engines.engine import Engine
 from tests.engines.resources import (
@@ -224,13 +224,13 @@ async def test_a_binding_to_a_role_that_is_not_there_says_so(api: Api, person: A
 
 async def test_rules_are_gathered_by_labels(api: Api, person: Api, name: str, namespace: str, unique: Callable[..., str]) -> None:
     label = unique("gathered")
-    whole = {
+    whole: Json = {
         "metadata": {"name": unique("whole")},
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "yes"}}]},
         "rules": [],
     }
     (await api.create(CLUSTER_ROLES, whole)).ok  # noqa: B018
-    part = {"metadata": {"name": unique("part"), "labels": {label: "yes"}}, "rules": [rule("list", "configmaps")]}
+    part: Json = {"metadata": {"name": unique("part"), "labels": {label: "yes"}}, "rules": [rule("list", "configmaps")]}
     (await api.create(CLUSTER_ROLES, part)).ok  # noqa: B018
     await bind(api, namespace, whole["metadata"]["name"], user(name), rule("list", "configmaps"))
     assert (await person.list(CONFIG_MAPS, namespace)).code == 200
@@ -240,7 +240,9 @@ async def test_rules_are_gathered_by_labels(api: Api, person: Api, name: str, na
     assert (await person.list(CONFIG_MAPS, namespace)).code == 403
 
 
-@pytest.mark.parametrize(("role", "secrets", "pods", "roles"), [("view", 403, 403, 403), ("edit", 200, 422, 403), ("admin", 200, 422, 200)])
+@pytest.mark.parametrize(
+    ("role", "secrets", "pods", "roles"), [("view", 403, 403, 403), ("edit", 200, 422, 403), ("admin", 200, 422, 200)]
+)
 async def test_the_roles_that_people_know(
     api: Api, person: Api, name: str, namespace: str, role: str, secrets: int, pods: int, roles: int
 ) -> None:

@@ -86,7 +86,9 @@ async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Ap
     reply.refused(403, "Forbidden")
     assert 'cannot create resource "virtualmachineinstancemigrations"' in reply.message
     assert (await holder.delete_collection(MIGRATIONS, namespace)).code == 403
-    assert (await holder.create(JOBS, {"metadata": {"name": "j"}, "spec": {"podRef": {"name": "p", "namespace": namespace}}})).code == 403
+    assert (
+        await holder.create(JOBS, {"metadata": {"name": "j"}, "spec": {"podRef": {"name": "p", "namespace": namespace}}})
+    ).code == 403
     assert (await holder.patch(MACHINES, "a", {"status": {"ready": True}}, namespace, "status")).code == 403
     evicted = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert (await holder.request("POST", PODS.path(namespace, "a", "eviction"), evicted)).code == 403

@@ -173,7 +173,10 @@ async def test_questions_are_asked_and_never_kept(api: Api, resource: Resource) 
 
 
 async def test_questions_are_in_discovery(api: Api) -> None:
-    for version, wanted in (("authentication.k8s.io/v1", [WHO_AM_I, WHOSE]), ("authorization.k8s.io/v1", [MAY_I, MAY_THEY, MY_RULES])):
+    for version, wanted in (
+        ("authentication.k8s.io/v1", [WHO_AM_I, WHOSE]),
+        ("authorization.k8s.io/v1", [MAY_I, MAY_THEY, MY_RULES]),
+    ):
         listed = {one["name"]: one for one in (await api.request("GET", f"/apis/{version}")).ok["resources"]}
         for resource in wanted:
             found = listed[resource.plural]

@@ -88,7 +88,9 @@ async def test_a_token_lets_its_account_in(api: Api, engine: Engine, namespace: 
 
 
 @pytest.mark.usefixtures("robot")
-async def test_a_namesake_in_another_namespace_is_another(api: Api, engine: Engine, namespace: str, unique: Callable[..., str]) -> None:
+async def test_a_namesake_in_another_namespace_is_another(
+    api: Api, engine: Engine, namespace: str, unique: Callable[..., str]
+) -> None:
     other = unique()
     (await api.create(NAMESPACES, {"metadata": {"name": other}})).ok  # noqa: B018
     (await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot"}}, other)).ok  # noqa: B018
