@@ -55,6 +55,7 @@ def _workloads() -> tuple[Resource, ...]:
         _resource("apps", "ReplicaSet", "replicasets", "rs", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("events.k8s.io", "Event", "events", "ev"),
+        *_reviews(),
         _resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
     )
 
@@ -96,7 +97,7 @@ def _cluster() -> tuple[Resource, ...]:
 
 
 # The order of the groups is the order in which discovery lists them.
-BUILTINS: tuple[Resource, ...] = (*_core(), *_workloads(), *_reviews(), *_cluster())
+BUILTINS: tuple[Resource, ...] = (*_core(), *_workloads(), *_cluster())
 
 # One line each for `kubectl explain`; the built-in schemas themselves carry no prose.
 DESCRIPTIONS: dict[tuple[str, str], str] = {

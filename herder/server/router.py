@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from herder.server import status
-from herder.server.access.access import ALWAYS_OPEN
+from herder.server.access.access import PUBLIC_PATHS
 from herder.server.access.attributes import verb_of
 from herder.server.access.reviews import review
 from herder.server.access.token_requests import create_token
@@ -60,7 +60,7 @@ class Router:
 
     async def _limited(self, request: Request) -> Answer:
         """More than so many at once would only wait for each other: better to say so. Health is always told."""
-        if self._in_flight >= self.most_in_flight and request.path not in ALWAYS_OPEN:
+        if self._in_flight >= self.most_in_flight and request.path not in PUBLIC_PATHS:
             raise status.too_many_requests("too many requests at once, please try again later", 1)
         self._in_flight += 1
         try:

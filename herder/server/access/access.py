@@ -17,6 +17,8 @@ from herder.server.store import Store
 
 # For load balancers, and while the engine starts: whatever the roles say.
 ALWAYS_OPEN = frozenset({"/healthz", "/livez", "/readyz"})
+# What is answered even when too much is going on.
+PUBLIC_PATHS = ALWAYS_OPEN | {"/version", "/version/"}
 ALLOWED = Decision(True)
 
 
