@@ -10,9 +10,9 @@ from cryptography import x509
 
 from tests.e2e.program import Ended, Up
 from tests.engines.api import connect
-from tests.engines.credentials import binding, user, with_token
+from tests.engines.credentials import binding, token_for, user, with_token
 from tests.engines.embedded import find_program, read_kubeconfig
-from tests.engines.resources import CONFIG_MAPS, NODES, ROLE_BINDINGS, Resource
+from tests.engines.resources import CONFIG_MAPS, NODES, ROLE_BINDINGS, SERVICE_ACCOUNTS, Resource
 
 MACHINES = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
 WHO_AM_I = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
@@ -85,15 +85,14 @@ async def test_tokens_outlive_a_restart(tmp_path: Path) -> None:
         folder = tmp_path / "admin"
         folder.mkdir()
         async with connect(herd.connection(folder)) as admin:
-            path = "/api/v1/namespaces/default/serviceaccounts/default/token"
-            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
-            token = (await admin.request("POST", path, body)).ok["status"]["token"]
+            (await admin.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot"}}, "default")).ok  # noqa: B018
+            token = await token_for(admin, "default", "robot")
         data, port = herd.data, herd.port
     with Up(tmp_path, data=data, port=port, nodes=0) as herd:
         engine = herd.connection(folder)
         async with with_token(engine, token) as shown:
             known = (await shown.create(WHO_AM_I, {})).ok["status"]["userInfo"]
-            assert known["username"] == "system:serviceaccount:default:default"
+            assert known["username"] == "system:serviceaccount:default:robot"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "../up", "system:masters", "-x-", "ä", "x" * 65, "a\nb"])
