@@ -8,9 +8,11 @@ from typing import Any, Final
 
 import yaml
 
+from herder.api.crds import PART_OF, PRODUCT
+
 DEFAULT_DIRECTORY: Final = Path("deploy/roles")
 _HEADER: Final = "# Made by `python -m herder.api.roles`: change herder/api/roles.py, not this.\n"
-_PART_OF: Final = {"app.kubernetes.io/part-of": "herder"}
+_PART_OF: Final = {PART_OF: PRODUCT}
 
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "update", "patch", "delete", "deletecollection")

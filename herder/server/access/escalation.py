@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from herder.api.problems import not_supported
 from herder.server.access.attributes import Attributes
 from herder.server.access.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES, Rbac
 from herder.server.access.rules import Rule, missing, quoted, read_rules, told
 from herder.server.metadata import same_but_for_version
 from herder.server.request import MASTERS, User
 from herder.server.served import Served
-from herder.server.status import ApiError, forbidden
+from herder.server.status import ApiError, forbidden, invalid
 
 Document = dict[str, Any]
 GUARDED = frozenset({ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS})
@@ -56,11 +57,14 @@ class Guard:
         role: Document = new.get("roleRef") or {}
         kind, name = role.get("kind", ""), role.get("name", "")
         plural = {"Role": "roles", "ClusterRole": "clusterroles"}.get(kind)
-        if plural and self._allowed(user, Attributes("bind", "", role.get("apiGroup", ""), plural, "", namespace, name)):
+        if plural is None:
+            raise invalid(served.resource, metadata.get("name", ""), [not_supported("roleRef.kind", kind, ("Role", "ClusterRole"))])
+        if self._allowed(user, Attributes("bind", "", role.get("apiGroup", ""), plural, "", namespace, name)):
             return
         rules = self._rbac.rules_of(kind, name, namespace)
         if rules is None:
-            raise _no_such_role(kind, plural, name)
+            details = {"name": name, "group": GROUP, "kind": plural}
+            raise ApiError(404, "NotFound", f'{plural}.{GROUP} "{name}" not found', details)
         self._check_held(served, metadata.get("name", ""), namespace, rules, user)
 
     def _check_held(self, served: Served, name: str, namespace: str, rules: tuple[Rule, ...], user: User) -> None:
@@ -69,13 +73,6 @@ class Guard:
             who = f'user "{user.name}" (groups={quoted(user.groups)})'
             why = f"{who} is attempting to grant RBAC permissions not currently held:\n{told(lacking)}"
             raise forbidden(served.resource, name, why)
-
-
-def _no_such_role(kind: str, plural: str | None, name: str) -> ApiError:
-    if plural is None:
-        return ApiError(500, "InternalError", f'Internal error occurred: unsupported role reference kind: "{kind}"')
-    details = {"name": name, "group": GROUP, "kind": plural}
-    return ApiError(404, "NotFound", f'{plural}.{GROUP} "{name}" not found', details)
 
 
 def _aggregates(role: Document) -> bool:

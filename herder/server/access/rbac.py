@@ -100,7 +100,7 @@ class Rbac:
         binding = Binding(record.name, record.namespace, role.get("kind", ""), role.get("name", ""))
         found: list[Subject] = []
         for order, document_of in enumerate(document.get("subjects") or ()):
-            subject = _subject(record.namespace, document_of)
+            subject = _subject(record.namespace, document_of or {})
             if subject is not None and subject not in found:
                 found.append(subject)
                 share = Share(binding, order, _told(record.namespace, document_of))

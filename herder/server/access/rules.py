@@ -25,7 +25,7 @@ class Rule(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, document: Document | None) -> Rule:
         fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-        return cls(*(tuple((document or {}).get(field) or ()) for field in fields))
+        return cls(*(_texts((document or {}).get(field)) for field in fields))
 
     def document(self) -> Document:
         fields = {
@@ -47,6 +47,11 @@ class Rule(msgspec.Struct, frozen=True):
             "Verbs": self.verbs,
         }
         return "{" + ", ".join(f"{field}:{quoted(values)}" for field, values in fields.items() if values) + "}"
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """A null in a list of texts says nothing."""
+    return tuple(value for value in values or () if isinstance(value, str))
 
 
 def quoted(values: Iterable[str]) -> str:

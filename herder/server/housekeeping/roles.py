@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from herder.api.crds import PART_OF, PRODUCT
 from herder.api.roles import roles as our_roles
 from herder.api.selectors import selector_from_object
 from herder.server.access.defaults import AUTO_UPDATE, cluster_role_bindings, cluster_roles
@@ -36,13 +37,18 @@ async def _ensure(engine: Engine, served: Served, wanted: Document, own: set[str
     current = engine.store.get(served.table, name)
     if current is None:
         await engine.writes.create(served, wanted, HOUSEKEEPING)
-    elif _may_update(current.document()):
+    elif _may_update(current.document()) and (name not in own or _is_ours(current.document())):
         change = _replaced if name in own else _completed
         await engine.writes.update(served, name, lambda old: change(old, wanted), HOUSEKEEPING)
 
 
 def _may_update(document: Document) -> bool:
     return (document["metadata"].get("annotations") or {}).get(AUTO_UPDATE) != "false"
+
+
+def _is_ours(document: Document) -> bool:
+    """One that somebody made by the same name before it came with the engine stays theirs."""
+    return (document["metadata"].get("labels") or {}).get(PART_OF) == PRODUCT
 
 
 def _metadata(old: Document, wanted: Document) -> Document:
