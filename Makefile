@@ -8,7 +8,7 @@ JOBS ?= 2
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
-.PHONY: setup up check test test-quick bench crds lock clean
+.PHONY: setup up check test test-quick bench crds roles lock clean
 
 setup: $(VENV)/.ready
 
@@ -29,6 +29,7 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m herder.api.crds --check deploy/crds
+	$(BIN)/python -m herder.api.roles --check deploy/roles
 	$(BIN)/pyright
 
 # Everything: unit, behaviour on both engines, kubectl, crashes. The real Kubernetes is built once, into a cache outside the tree.
@@ -47,6 +48,9 @@ bench: setup
 
 crds: setup
 	$(BIN)/python -m herder.api.crds deploy/crds
+
+roles: setup
+	$(BIN)/python -m herder.api.roles deploy/roles
 
 # After a change of the dependencies in pyproject.toml.
 lock: setup

@@ -73,6 +73,13 @@ class DataDirectory:
             os.close(self._lock)
             self._lock = None
 
+    def last_holder(self) -> Holder | None:
+        """Who holds it, or held it last: where the API is, or was."""
+        try:
+            return msgspec.json.decode((self.path / "lock").read_bytes(), type=Holder)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
 
 def _read_holder(lock: int) -> Holder | None:
     try:

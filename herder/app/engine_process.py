@@ -13,6 +13,7 @@ import structlog
 from herder.api.world import RealWorld
 from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
+from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
 from herder.server.running import Running, open_store
 from herder.server.store import DataError
@@ -32,9 +33,15 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
         print(f"herder: {error}", file=sys.stderr)
         return HOPELESS
     store.on_failure = _on_disk_failure
-    running = Running(store, RealWorld())
-    server = HttpServer(running.router)
     pki = directory.pki
+    try:
+        signer = Signer.open(pki)
+    except (ValueError, TypeError) as error:
+        why = f"is not the key that tokens are signed with: {error}; put it back, or remove it and hand out new tokens"
+        print(f"herder: {pki / KEY_FILE}: {why}", file=sys.stderr)
+        return HOPELESS
+    running = Running(store, RealWorld(), signer)
+    server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket)
     try:

@@ -1,4 +1,4 @@
-"""The kubeconfig that lets kubectl in: written anew at each start, never over one that holds something else."""
+"""The kubeconfigs that let people in: never written over one that holds something else."""
 
 from __future__ import annotations
 
@@ -9,28 +9,44 @@ from typing import Any
 import yaml
 
 from herder.app.refusal import CANNOT_USE_DATA, Refusal, reason_of
-from herder.server.tls import Authority, write_private
+from herder.server.tls import Authority, Pair, write_private
 
 CONTEXT = "herder"
+ADMIN = "herder-admin"
 
 
 def check_writable(path: Path) -> None:
     """A file with other people's contexts in it is not ours to replace."""
-    if not path.exists():
-        return
-    try:
-        content = yaml.safe_load(path.read_text()) or {}
-        names = {context["name"] for context in content.get("contexts") or ()}
-    except (yaml.YAMLError, OSError, AttributeError, KeyError, TypeError, UnicodeDecodeError):
-        raise Refusal(f"--kubeconfig {path}: exists and is not a kubeconfig; name another file", CANNOT_USE_DATA) from None
-    others = sorted(names - {CONTEXT})
+    others = sorted(_names(path, "contexts") - {CONTEXT})
     if others:
         listed = ", ".join(others)
         raise Refusal(f"--kubeconfig {path}: holds other contexts ({listed}); name another file", CANNOT_USE_DATA)
 
 
+def check_holds_only(path: Path, user: str) -> None:
+    """Nor is one of somebody else; one of the same user is replaced by a new one."""
+    check_writable(path)
+    others = sorted(_names(path, "users") - {user})
+    if others:
+        raise Refusal(f"--kubeconfig {path}: is that of {', '.join(others)}; name another file", CANNOT_USE_DATA)
+
+
+def _names(path: Path, part: str) -> set[str]:
+    if not path.exists():
+        return set()
+    try:
+        content = yaml.safe_load(path.read_text()) or {}
+        return {str(one["name"]) for one in content.get(part) or ()}
+    except (yaml.YAMLError, OSError, AttributeError, KeyError, TypeError, UnicodeDecodeError):
+        raise Refusal(f"--kubeconfig {path}: exists and is not a kubeconfig; name another file", CANNOT_USE_DATA) from None
+
+
 def write_kubeconfig(path: Path, server: str, authority: Authority) -> None:
-    pair = authority.client("herder-admin", ("system:masters",))
+    """The administrator's own, written anew at each start."""
+    write_for(path, server, authority, ADMIN, authority.client(ADMIN, ("system:masters",)))
+
+
+def write_for(path: Path, server: str, authority: Authority, user: str, pair: Pair) -> None:
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -38,10 +54,10 @@ def write_kubeconfig(path: Path, server: str, authority: Authority) -> None:
         "clusters": [
             {"name": CONTEXT, "cluster": {"server": server, "certificate-authority-data": _text(authority.pair.certificate)}}
         ],
-        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": "herder-admin", "namespace": "default"}}],
+        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user, "namespace": "default"}}],
         "users": [
             {
-                "name": "herder-admin",
+                "name": user,
                 "user": {"client-certificate-data": _text(pair.certificate), "client-key-data": _text(pair.key)},
             }
         ],

@@ -72,6 +72,35 @@ def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig
         _refuse(str(refusal), refusal.code)
 
 
+@cli.group()
+def user() -> None:
+    """People who may use the embedded engine."""
+
+
+@user.command("add")
+@click.argument("name")
+@click.option("--group", "groups", multiple=True, metavar="G", help="A group that the user is in; may be given more than once.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), default=DEFAULT_DATA, show_default=True, help="The data directory of the engine."
+)
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.  [default: NAME.kubeconfig]"
+)
+@click.option("--days", type=click.IntRange(1), default=365, show_default=True, help="How long it is good for.")
+def add_user(name: str, groups: tuple[str, ...], data: Path, kubeconfig: Path | None, days: int) -> None:
+    """Write a kubeconfig with a client certificate for NAME.
+
+    What NAME may do is a matter of roles: bind one to the user, or to one of the groups. The certificate cannot be taken back
+    before it ends; what it may do can, at any time.
+    """
+    from herder.app import users
+
+    try:
+        click.echo(users.add(users.NewUser(name, groups, days), DataDirectory(data), kubeconfig))
+    except Refusal as refusal:
+        _refuse(str(refusal), refusal.code)
+
+
 def _refuse(sentence: str, code: int) -> None:
     if sentence:
         click.echo(f"herder: {sentence}", err=True)

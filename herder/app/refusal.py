@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-# 1 is for bugs, 2 is click's for a wrong command line.
+# 1 is for bugs; 2 is also what click ends with.
+WRONG_USE = 2
 CANNOT_USE_DATA = 3
 CANNOT_LISTEN = 4
 CANNOT_RUN = 5

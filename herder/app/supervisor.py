@@ -45,6 +45,14 @@ def listen_on(host: str, port: int) -> socket.socket:
     return listener
 
 
+def open_authority(pki: Path) -> Authority:
+    try:
+        return Authority.open(pki)
+    except (ValueError, TypeError, AssertionError):
+        why = "ca.crt and ca.key are not a certificate and its key; put them back, or remove both and hand out new kubeconfigs"
+        raise Refusal(f"{pki}: {why}", CANNOT_USE_DATA) from None
+
+
 class Supervisor:
     def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
         self._settings = settings
@@ -60,7 +68,7 @@ class Supervisor:
         try:
             port = listener.getsockname()[1]
             self._directory.announce(f"{settings.host}:{port}")
-            server = f"https://{_bracketed(_reachable(settings.host))}:{port}"
+            server = server_at(settings.host, port)
             self._credentials(server)
             await self._supervise(listener, server)
         finally:
@@ -69,11 +77,7 @@ class Supervisor:
 
     def _credentials(self, server: str) -> None:
         pki = self._directory.pki
-        try:
-            authority = Authority.open(pki)
-        except (ValueError, TypeError, AssertionError):
-            why = "ca.crt and ca.key are not a certificate and its key; put them back, or remove both and hand out new kubeconfigs"
-            raise Refusal(f"{pki}: {why}", CANNOT_USE_DATA) from None
+        authority = open_authority(pki)
         hosts = dict.fromkeys(("127.0.0.1", "::1", "localhost", socket.gethostname(), self._settings.host))
         pair = authority.server(tuple(hosts))
         write_private(pki / "server.key", pair.key)
@@ -126,6 +130,11 @@ class Supervisor:
             "  kubectl get vm\n\n"
             "Ctrl-C stops it."
         )
+
+
+def server_at(host: str, port: int) -> str:
+    """How a client on this machine reaches what listens there."""
+    return f"https://{_bracketed(_reachable(host))}:{port}"
 
 
 def _reachable(host: str) -> str:

@@ -16,6 +16,7 @@ NAMESPACE_VERBS = tuple(verb for verb in ALL_VERBS if verb != "deletecollection"
 WORKLOAD_SCALE = Scale(spec_replicas="spec.replicas", status_replicas="status.replicas", label_selector="spec.selector")
 
 RBAC = "rbac.authorization.k8s.io"
+AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
 
 def _resource(group: str, kind: str, plural: str, short: str = "", *, namespaced: bool = True, **more: Any) -> Resource:
@@ -42,7 +43,7 @@ def _core() -> tuple[Resource, ...]:
         _resource("", "PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),
         _resource("", "Pod", "pods", "po", status=True, categories=("all",)),
         _resource("", "Secret", "secrets"),
-        _resource("", "ServiceAccount", "serviceaccounts", "sa"),
+        _resource("", "ServiceAccount", "serviceaccounts", "sa", token=True),
     )
 
 
@@ -54,7 +55,23 @@ def _workloads() -> tuple[Resource, ...]:
         _resource("apps", "ReplicaSet", "replicasets", "rs", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("events.k8s.io", "Event", "events", "ev"),
+        *_reviews(),
         _resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
+    )
+
+
+def _review(group: str, kind: str, *, namespaced: bool = False) -> Resource:
+    return _resource(group, kind, f"{kind.lower()}s", namespaced=namespaced, verbs=("create",), review=True)
+
+
+def _reviews() -> tuple[Resource, ...]:
+    return (
+        _review(AUTHENTICATION, "SelfSubjectReview"),
+        _review(AUTHENTICATION, "TokenReview"),
+        _review(AUTHORIZATION, "LocalSubjectAccessReview", namespaced=True),
+        _review(AUTHORIZATION, "SelfSubjectAccessReview"),
+        _review(AUTHORIZATION, "SelfSubjectRulesReview"),
+        _review(AUTHORIZATION, "SubjectAccessReview"),
     )
 
 
@@ -106,5 +123,11 @@ DESCRIPTIONS: dict[tuple[str, str], str] = {
     ("storage.k8s.io", "StorageClass"): "A kind of storage that claims may ask for, and who provides it.",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "Teaches the API a new kind of object.",
     ("scheduling.k8s.io", "PriorityClass"): "A named priority that pods may have.",
+    (AUTHENTICATION, "SelfSubjectReview"): "Asks who one is to the server.",
+    (AUTHENTICATION, "TokenReview"): "Asks whose a token is, and whether it is still good.",
+    (AUTHORIZATION, "LocalSubjectAccessReview"): "Asks whether somebody may do something in one namespace.",
+    (AUTHORIZATION, "SelfSubjectAccessReview"): "Asks whether one may do something.",
+    (AUTHORIZATION, "SelfSubjectRulesReview"): "Asks for everything that one may do in a namespace.",
+    (AUTHORIZATION, "SubjectAccessReview"): "Asks whether somebody may do something.",
     ("coordination.k8s.io", "Lease"): "Who holds a role, and until when.",
 }

@@ -144,6 +144,8 @@ def _subresources(resource: Resource) -> list[tuple[str, dict[str, str], list[st
         found.append(("scale", {"group": "autoscaling", "version": "v1", "kind": "Scale"}, SUBRESOURCE_VERBS))
     if resource.status:
         found.append(("status", own, SUBRESOURCE_VERBS))
+    if resource.token:
+        found.append(("token", {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}, ["create"]))
     return found
 
 

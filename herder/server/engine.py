@@ -6,6 +6,8 @@ from typing import Any
 
 from herder.api.world import World
 from herder.server import status
+from herder.server.access.access import Access
+from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.registry import Registry
 from herder.server.resources import Resource
@@ -16,11 +18,12 @@ from herder.server.writes import Writes
 
 
 class Engine:
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, signer: Signer | None = None) -> None:
         self.store = store
         self.world = world
         self.registry = Registry()
-        self.writes = Writes(store, world)
+        self.access = Access(store, world, signer or Signer.make())
+        self.writes = Writes(store, world, self.access.guard)
         self.hub = Hub(store)
 
     @property

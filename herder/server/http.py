@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import math
 import socket
 import ssl
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -14,7 +17,7 @@ from aiohttp import web
 from aiohttp.http import HttpVersion10
 
 from herder.server import status
-from herder.server.request import ANONYMOUS, BODY_LIMIT, ENGINE, Request, Response, Stream, User, parse_query
+from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Request, Response, Stream, User, parse_query
 from herder.server.router import Router
 
 log = structlog.get_logger()
@@ -25,7 +28,7 @@ class HttpServer:
     def __init__(self, router: Router) -> None:
         self._router = router
         # By connection: reading a certificate for each request would cost more than many a request.
-        self._users: WeakKeyDictionary[asyncio.Transport, User] = WeakKeyDictionary()
+        self._shown: WeakKeyDictionary[asyncio.Transport, Shown] = WeakKeyDictionary()
         self._runner: web.ServerRunner | None = None
         self._server = web.Server(self._handle, request_factory=_make_request, access_log=None, handler_cancellation=True)
 
@@ -76,22 +79,24 @@ class HttpServer:
         )
 
     def _identify(self, incoming: web.BaseRequest) -> User:
-        """Who it is: by the certificate of the connection. The unix socket is only open to the user we run as."""
-        if "Authorization" in incoming.headers:
-            raise status.unauthorized()
-        if any(name.lower().startswith("impersonate-") for name in incoming.headers):
-            # Never to be ignored: the request would be answered with more rights than it asked for.
-            raise status.ApiError(403, "Forbidden", "impersonation is not supported", {})
+        """Who it is: by the certificate of the connection, else by a token."""
+        return self._router.engine.access.identify(self._known(incoming), incoming.headers.get("Authorization"))
+
+    def _known(self, incoming: web.BaseRequest) -> User | None:
         transport = incoming.transport
         if transport is None:
-            return ANONYMOUS
+            return None
         encrypted = transport.get_extra_info("ssl_object")
         if encrypted is None:
-            return ENGINE
-        user = self._users.get(transport)
-        if user is None:
-            user = self._users[transport] = user_of(encrypted.getpeercert())
-        return user
+            # The unix socket is only open to the user we run as. A token that is shown there counts all the same.
+            return None if "Authorization" in incoming.headers else ENGINE
+        shown = self._shown.get(transport)
+        if shown is None:
+            shown = self._shown[transport] = shown_by(encrypted)
+        if shown.until < time.time():
+            # Also on a connection that was made while it was good.
+            raise status.unauthorized()
+        return shown.user
 
 
 def _make_request(*arguments: Any) -> web.BaseRequest:
@@ -99,17 +104,34 @@ def _make_request(*arguments: Any) -> web.BaseRequest:
     return web.BaseRequest(message, payload, protocol, writer, task, protocol._loop, client_max_size=BODY_LIMIT + 1)
 
 
-def user_of(certificate: Any) -> User:
+class Shown(NamedTuple):
+    """Who a connection's certificate stands for, and until when."""
+
+    user: User | None
+    until: float
+
+
+def shown_by(encrypted: ssl.SSLObject) -> Shown:
+    certificate: Any = encrypted.getpeercert()
+    raw = encrypted.getpeercert(binary_form=True)
+    if not certificate or not raw:
+        return Shown(None, math.inf)
+    fingerprint = hashlib.sha256(raw).hexdigest()
+    return Shown(user_of(certificate, fingerprint), ssl.cert_time_to_seconds(certificate["notAfter"]))
+
+
+def user_of(certificate: Any, fingerprint: str) -> User | None:
     """CN is the user, each O a group."""
-    if not certificate:
-        return ANONYMOUS
     name, groups = "", list[str]()
     for ((field, value),) in certificate.get("subject", ()):
         if field == "commonName":
             name = value
         elif field == "organizationName":
             groups.append(value)
-    return User(name, (*groups, "system:authenticated"))
+    if not name:
+        return None
+    extra = {"authentication.kubernetes.io/credential-id": (f"X509SHA256={fingerprint}",)}
+    return User(name, (*groups, AUTHENTICATED), extra=extra)
 
 
 def _respond(answer: Response) -> web.Response:

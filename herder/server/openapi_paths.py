@@ -11,6 +11,7 @@ SCHEMAS = "#/components/schemas/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 OBJECT_META, LIST_META = META + "ObjectMeta", META + "ListMeta"
 SCALE = "io.k8s.api.autoscaling.v1.Scale"
+TOKEN_REQUEST = "io.k8s.api.authentication.v1.TokenRequest"
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
@@ -82,6 +83,8 @@ class _Paths:
         self.item = f"{self.collection}/{{name}}"
 
     def all(self) -> dict[str, Any]:
+        if self.resource.review:
+            return {self.collection: self._collection()}
         found = {self.collection: self._collection(), self.item: self._item()}
         if self.resource.namespaced:
             listing = self._operation("list", "ForAllNamespaces", "list", LIST, self._list())
@@ -93,6 +96,9 @@ class _Paths:
         if self.resource.finalize:
             put = self._operation("replace", "Finalize", "put", WRITE, self.schema, body=self.schema)
             found[f"{self.item}/finalize"] = {"put": put, "parameters": [NAME]}
+        if self.resource.token:
+            post = self._operation("create", "Token", "post", WRITE, TOKEN_REQUEST, body=TOKEN_REQUEST)
+            found[f"{self.item}/token"] = {"post": post, "parameters": self._item_parameters()}
         return found
 
     def _collection(self) -> dict[str, Any]:
@@ -163,6 +169,8 @@ class _Paths:
     def _kind(self, suffix: str) -> dict[str, str]:
         if suffix == "Scale" and self.resource.builtin:
             return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        if suffix == "Token":
+            return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
         return {"group": self.resource.group, "version": self.resource.version, "kind": self.resource.kind}
 
     def _labels(self) -> list[str]:

@@ -18,12 +18,17 @@ BODY_LIMIT = 3 * 1024 * 1024
 class User(msgspec.Struct, frozen=True):
     name: str
     groups: tuple[str, ...] = ()
+    uid: str = ""
+    # What else is known: the credential that was shown, the pod that it was made for.
+    extra: Mapping[str, tuple[str, ...]] = {}
 
 
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 MASTERS = "system:masters"
 # The engine's own housekeeping: garbage collection, namespaces, CRDs.
-ENGINE = User("system:herder", (MASTERS, "system:authenticated"))
+ENGINE = User("system:herder", (MASTERS, AUTHENTICATED))
 
 
 class Request(msgspec.Struct, kw_only=True):

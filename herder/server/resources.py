@@ -52,6 +52,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     status: bool = False
     scale: Scale | None = None
     finalize: bool = False
+    token: bool = False
+    # A question that is answered and never stored.
+    review: bool = False
     openapi: dict[str, Any] | None = None
     columns: tuple[Column, ...] | None = None
     builtin: bool = True

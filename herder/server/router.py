@@ -6,7 +6,10 @@ import time
 from collections.abc import Awaitable, Callable
 
 from herder.server import status
-from herder.server.authorization import PUBLIC_PATHS, authorize
+from herder.server.access.access import PUBLIC_PATHS
+from herder.server.access.attributes import verb_of
+from herder.server.access.reviews import review
+from herder.server.access.token_requests import create_token
 from herder.server.engine import Engine
 from herder.server.informing import Information
 from herder.server.request import Answer, Request, Response, Target, parse_target
@@ -20,21 +23,15 @@ from herder.server.verbs.writing import create, delete, delete_collection, updat
 
 Verb = Callable[[Engine, Served, Target, Request], Awaitable[Answer]]
 
-ON_ONE: dict[str, tuple[str, Verb]] = {
-    "GET": ("get", get),
-    "HEAD": ("get", get),
-    "PUT": ("update", update),
-    "PATCH": ("patch", patch),
-    "DELETE": ("delete", delete),
+# By the verb, as access rules know it.
+ON_ONE: dict[str, Verb] = {"get": get, "update": update, "patch": patch, "delete": delete}
+ON_MANY: dict[str, Verb] = {"list": list_objects, "watch": watch, "create": create, "deletecollection": delete_collection}
+ON_STATUS: dict[str, Verb] = {"get": get, "update": update, "patch": patch}
+ON_SUBRESOURCES: dict[str, dict[str, Verb]] = {
+    "scale": {"get": get_scale, "update": put_scale, "patch": put_scale},
+    "token": {"create": create_token},
 }
-ON_MANY: dict[str, tuple[str, Verb]] = {
-    "GET": ("list", list_objects),
-    "HEAD": ("list", list_objects),
-    "POST": ("create", create),
-    "DELETE": ("deletecollection", delete_collection),
-}
-ON_STATUS: dict[str, tuple[str, Verb]] = {"GET": ("get", get), "PUT": ("update", update), "PATCH": ("patch", patch)}
-ON_SCALE: dict[str, tuple[str, Verb]] = {"GET": ("get", get_scale), "PUT": ("update", put_scale), "PATCH": ("patch", put_scale)}
+ON_REVIEWS: dict[str, Verb] = {"create": review}
 
 
 # Watches do not count: they are answered at once, and then only stream.
@@ -72,16 +69,19 @@ class Router:
             self._in_flight -= 1
 
     async def _route(self, request: Request) -> Answer:
+        access = self.engine.access
+        request.user = access.impersonated(request.user, request.headers)
         target = parse_target(request.path)
         if target is None:
-            authorize(request, request.method.lower(), None, None)
+            access.authorize(request, None)
             return await self.information.answer(request)
         served = self.engine.registry.find(target.group, target.version, target.plural)
-        name, verb = _verb(request, target, served)
+        name = verb_of(request, target)
         request.verb, request.resource = name, served.table if served else ""
-        authorize(request, name, target, served)
+        access.authorize(request, target)
         if served is None or not _fits(target, served):
             raise status.no_such_path()
+        verb = _verb(request, target, served)
         if name == "create" and served.resource.namespaced and not target.namespace:
             raise status.method_not_allowed()
         if verb is None or (not target.subresource and not served.allows(name)):
@@ -91,17 +91,15 @@ class Router:
         return await verb(self.engine, served, target, request)
 
 
-def _verb(request: Request, target: Target, served: Served | None) -> tuple[str, Verb | None]:
-    """The verb's name, as access rules know it, and what carries it out (None: this method does not exist there)."""
-    if request.method == "GET" and request.flag("watch") and not target.name:
-        return "watch", watch
-    if target.subresource == "scale":
-        table = ON_SCALE
-    elif target.subresource:
-        table = ON_STATUS
-    else:
-        table = ON_ONE if target.name else ON_MANY
-    return table.get(request.method) or (request.method.lower(), None)
+def _verb(request: Request, target: Target, served: Served) -> Verb | None:
+    """What carries it out; None where the method does not exist there."""
+    if target.subresource:
+        if request.method == "HEAD":
+            return None
+        return ON_SUBRESOURCES.get(target.subresource, ON_STATUS).get(request.verb)
+    if target.name:
+        return ON_ONE.get(request.verb)
+    return (ON_REVIEWS if served.resource.review else ON_MANY).get(request.verb)
 
 
 def _fits(target: Target, served: Served) -> bool:
@@ -111,7 +109,13 @@ def _fits(target: Target, served: Served) -> bool:
         return False
     if target.name and resource.namespaced and not target.namespace:
         return False
-    allowed = {"": True, "status": resource.status, "scale": resource.scale is not None, "finalize": resource.finalize}
+    allowed = {
+        "": True,
+        "status": resource.status,
+        "scale": resource.scale is not None,
+        "finalize": resource.finalize,
+        "token": resource.token,
+    }
     return allowed.get(target.subresource, False)
 
 

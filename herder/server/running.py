@@ -15,12 +15,15 @@ import msgspec
 from herder.api.crds import crd_of
 from herder.api.registry import KINDS
 from herder.api.world import World
+from herder.server.access.tokens import Signer
 from herder.server.engine import Engine
+from herder.server.housekeeping.accounts import DefaultAccounts
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
 from herder.server.housekeeping.expiry import Expiry
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
+from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
 from herder.server.store import Database, DataError, Store, ThreadWriter
 from herder.server.writes import HOUSEKEEPING
@@ -51,20 +54,25 @@ def open_store(folder: Path) -> Store:
 
 
 class Running:
-    def __init__(self, store: Store, world: World) -> None:
-        self.engine = Engine(store, world)
+    def __init__(self, store: Store, world: World, signer: Signer | None = None) -> None:
+        """Without a signer, tokens are good until the end of this process."""
+        self.engine = Engine(store, world, signer)
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
         self.router.information.not_ready = lambda: "; ".join(self._missing)
         self._kinds = CustomKinds(self.engine)
         self._garbage = Garbage(self.engine)
         self._namespaces = Namespaces(self.engine)
+        self._accounts = DefaultAccounts(self.engine)
+        self._aggregation = Aggregation(self.engine)
         self._compaction = Compaction(self.engine)
         self.expiry = Expiry(self.engine)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        for worker in (self._kinds.worker, self._garbage.worker, self._namespaces.worker, self._compaction, self.expiry):
+        for keeper in (self._kinds, self._garbage, self._namespaces, self._accounts, self._aggregation):
+            self._spawn(keeper.worker.run())
+        for worker in (self._compaction, self.expiry):
             self._spawn(worker.run())
         await self._first_objects()
         self._missing.clear()
@@ -81,6 +89,8 @@ class Running:
         for name, value, text in PRIORITY_CLASSES:
             wanted = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
             await self._ensure("scheduling.k8s.io", "priorityclasses", name, {**wanted, "value": value, "description": text})
+        await ensure_roles(self.engine)
+        await self._aggregation.gather()
         ours = [crd_of(kind) for kind in KINDS]
         names = [crd["metadata"]["name"] for crd in ours]
         for name, crd in zip(names, ours, strict=True):

@@ -53,10 +53,14 @@ class Authority:
             write_private(certificate, pair.certificate)
         return cls(Pair(certificate.read_bytes(), key.read_bytes()))
 
-    def client(self, name: str, groups: tuple[str, ...]) -> Pair:
+    @property
+    def until(self) -> datetime.datetime:
+        return self._certificate.not_valid_after_utc
+
+    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_DAYS) -> Pair:
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
-        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None)
+        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None, days)
 
     def server(self, hosts: tuple[str, ...]) -> Pair:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder")])
@@ -64,9 +68,15 @@ class Authority:
             name, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName([_alternative(host) for host in hosts])
         )
 
-    def _sign(self, subject: x509.Name, usage: x509.ObjectIdentifier, alternatives: x509.SubjectAlternativeName | None) -> Pair:
+    def _sign(
+        self,
+        subject: x509.Name,
+        usage: x509.ObjectIdentifier,
+        alternatives: x509.SubjectAlternativeName | None,
+        days: int = LEAF_DAYS,
+    ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self._certificate.subject, key, datetime.timedelta(days=LEAF_DAYS))
+        builder = _builder(subject, self._certificate.subject, key, datetime.timedelta(days=days))
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         if alternatives is not None:

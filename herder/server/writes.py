@@ -27,6 +27,7 @@ from herder.server.metadata import (
     ordered,
     same_but_for_version,
 )
+from herder.server.request import ANONYMOUS, ENGINE, User
 from herder.server.served import Served
 from herder.server.store import Record, StorageFullError, Store, StoreStopped
 from herder.server.store.records import key_of
@@ -48,9 +49,13 @@ class Intent(msgspec.Struct, frozen=True):
     typed: bool = False
     # By server-side apply: who manages what is decided already, and comes with the object.
     applied: bool = False
+    # Nobody, unless it is said: then nothing can be given away by mistake.
+    user: User = ANONYMOUS
 
 
-HOUSEKEEPING = Intent()
+HOUSEKEEPING = Intent(user=ENGINE)
+# Refuses what the user may not make of an object (new, old, who).
+Guard = Callable[[Served, Document, Document | None, User], None]
 
 
 class Outcome(msgspec.Struct):
@@ -64,10 +69,11 @@ class Outcome(msgspec.Struct):
 
 
 class Writes:
-    def __init__(self, store: Store, world: World) -> None:
+    def __init__(self, store: Store, world: World, guard: Guard) -> None:
         self.store = store
         self.world = world
         self.event_limits = EventLimits(world.now)
+        self._guard = guard
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -84,6 +90,7 @@ class Writes:
         begin_life(obj, self.world)
         self._name(served, metadata)
         served.strategy.default(obj)
+        self._guard(served, obj, None, intent.user)
         # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
         if entries is None:
             entries = managed_fields_after_create(
@@ -131,6 +138,7 @@ class Writes:
             raise
         applied = new["metadata"].pop("managedFields", None) if intent.applied else None
         self._prepare_update(served, new, old, intent)
+        self._guard(served, new, old, intent.user)
         problems = served.strategy.validate_update(new, old, intent.typed)
         if problems:
             raise status.invalid(served.spoken_of, current.name, problems)

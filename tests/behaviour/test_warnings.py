@@ -58,7 +58,7 @@ async def test_a_template_is_warned_of_when_it_changes(api: Api, namespace: str)
 
 
 async def test_a_dry_run_warns_and_a_refusal_does_not(api: Api, namespace: str) -> None:
-    spec = {"containers": [container(env=TWICE)]}
+    spec: Json = {"containers": [container(env=TWICE)]}
     assert len(fields(await api.create(PODS, pod("a", **spec), namespace, dryRun="All"))) == 1
     refused = await api.create(PODS, pod("A", **spec), namespace)
     assert (refused.code, refused.warnings) == (422, [])

@@ -25,7 +25,8 @@ WANTED: dict[str, tuple[str, ...]] = {
     "api/v1": (
         "Pod", "Node", "Namespace", "PersistentVolumeClaim", "PersistentVolume", "Secret", "ConfigMap", "Event",
         "ServiceAccount", "Binding", "PodTemplate",
-        "DeleteOptions", "Status", "policy/v1/Eviction",  # described where its subresource is
+        "DeleteOptions", "Status",
+        "policy/v1/Eviction", "authentication.k8s.io/v1/TokenRequest",  # described where their subresources are
     ),
     "apis/apps/v1": ("Deployment", "ReplicaSet", "StatefulSet", "ControllerRevision", "autoscaling/v1/Scale"),
     "apis/policy/v1": ("PodDisruptionBudget",),

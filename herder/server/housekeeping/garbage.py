@@ -11,6 +11,7 @@ from typing import Any
 from herder.server.engine import Engine
 from herder.server.housekeeping.worker import Worker
 from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, set_finalizers
+from herder.server.request import ENGINE
 from herder.server.served import Served
 from herder.server.status import ApiError
 from herder.server.store import DELETED, Change, Record
@@ -20,7 +21,7 @@ from herder.server.writes import Intent
 
 Document = dict[str, Any]
 Place = tuple[str, str]
-GARBAGE = Intent("garbage-collector")
+GARBAGE = Intent("garbage-collector", user=ENGINE)
 
 
 class Garbage:

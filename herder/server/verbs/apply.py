@@ -13,7 +13,6 @@ from herder.server import status
 from herder.server.admission import admit_create
 from herder.server.apply import Applied, Applier, NotDivisible, apply_new, check_config, conflict_message
 from herder.server.apply import apply as apply_config
-from herder.server.authorization import authorize
 from herder.server.bodies import IGNORE, STRICT, check_fields, doubled_keys, not_handled, parse_yaml, validation_mode
 from herder.server.engine import Engine
 from herder.server.presenting import one
@@ -40,7 +39,7 @@ async def apply(engine: Engine, served: Served, target: Target, request: Request
     config = read_config(request, served)
     applier = applier_of(engine, served, target, request)
     key = key_of(target.namespace, target.name)
-    intent = Intent(request.manager, request.dry_run, target.subresource, applied=True)
+    intent = Intent(request.manager, request.dry_run, target.subresource, applied=True, user=request.user)
     if engine.store.latest(served.table, key) is None and not target.subresource:
         return await _create(engine, served, target, request, config, applier, intent)
     make = _changed(served, target, request, config, applier)
@@ -119,7 +118,7 @@ def _not_typed(served: Served, document: Document, reasons: list[str]) -> status
 async def _create(
     engine: Engine, served: Served, target: Target, request: Request, config: Config, applier: Applier, intent: Intent
 ) -> Answer:
-    authorize(request, "create", target, served)
+    engine.access.authorize(request, target, "create")
     applied = _divided(served, config, lambda: apply_new(config.document, served.fields, applier))
     document = applied.document
     check_name(document, target)

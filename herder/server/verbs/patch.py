@@ -130,7 +130,7 @@ async def patch(engine: Engine, served: Served, target: Target, request: Request
         check_patch_type(request, served)
         return await apply(engine, served, target, request)
     make = patched(request, served, target, read_patch(request, served, served.schema.root.raw))
-    intent = Intent(request.manager, request.dry_run, target.subresource)
+    intent = Intent(request.manager, request.dry_run, target.subresource, user=request.user)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
     request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now())

@@ -37,9 +37,10 @@ async def get_scale(engine: Engine, served: Served, target: Target, request: Req
 
 async def put_scale(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     """PUT or PATCH: both say what the Scale should be; only its replicas and its resourceVersion are heard."""
-    intent = Intent(request.manager, request.dry_run, "scale")
-    if request.method == "PATCH" and check_patch_type(request, served) == APPLY_PATCH:
-        make, intent = _applied(engine, served, target, request), Intent(request.manager, request.dry_run, "scale", applied=True)
+    applied = request.method == "PATCH" and check_patch_type(request, served) == APPLY_PATCH
+    intent = Intent(request.manager, request.dry_run, "scale", applied=applied, user=request.user)
+    if applied:
+        make = _applied(engine, served, target, request)
     else:
         make = _changed(served, target, read_patch(request, served, {}) if request.method == "PATCH" else _replace(request, target))
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)

@@ -32,7 +32,7 @@ CREATE_ON_UPDATE = frozenset(
 
 
 def intent_of(request: Request, target: Target, typed: bool) -> Intent:
-    return Intent(request.manager, request.dry_run, target.subresource, typed)
+    return Intent(request.manager, request.dry_run, target.subresource, typed, user=request.user)
 
 
 async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
@@ -55,6 +55,7 @@ async def update(engine: Engine, served: Served, target: Target, request: Reques
         raise status.bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
     key = key_of(target.namespace, target.name)
     if engine.store.latest(served.table, key) is None and served.table in CREATE_ON_UPDATE and not target.subresource:
+        engine.access.authorize(request, target, "create")
         return await create(engine, served, target, request)
     outcome = await engine.writes.update(served, key, lambda _: document, intent_of(request, target, typed))
     return _answer(engine, served, request, outcome)

@@ -48,6 +48,8 @@ def test_groups_come_in_the_order_of_kubernetes_and_then_crds_by_name(discovery:
     assert [group["name"] for group in groups["groups"]] == [
         "apps",
         "events.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
         "policy",
         "rbac.authorization.k8s.io",
         "storage.k8s.io",
@@ -104,6 +106,7 @@ def test_core_resources_are_listed_with_the_subresources_that_are_served(discove
         "pods/status",
         "secrets",
         "serviceaccounts",
+        "serviceaccounts/token",
     ]
 
 

@@ -1,0 +1,166 @@
+"""The roles that come with our kinds, for both engines: `python -m herder.api.roles [--check] [DIR]` writes them as files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from herder.api.crds import PART_OF, PRODUCT
+
+DEFAULT_DIRECTORY: Final = Path("deploy/roles")
+_HEADER: Final = "# Made by `python -m herder.api.roles`: change herder/api/roles.py, not this.\n"
+_PART_OF: Final = {PART_OF: PRODUCT}
+
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "update", "patch", "delete", "deletecollection")
+
+VIRT, POLICIES, DISKS, PODS = "kubevirt.io", "migrations.kubevirt.io", "cdi.kubevirt.io", "scheduling.koordinator.sh"
+MACHINES: Final = ("virtualmachines", "virtualmachineinstances", "virtualmachinepools")
+MIGRATIONS: Final = "virtualmachineinstancemigrations"
+
+Document = dict[str, Any]
+
+
+def _rule(verbs: tuple[str, ...], group: str, *resources: str) -> Document:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def _role(name: str, about: str, rules: list[Document], **labels: str) -> Document:
+    metadata = {"name": name, "labels": {**_PART_OF, **labels}, "annotations": {"description": about}}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+
+
+# What a namespace's own people see of our kinds.
+_SEE_MACHINES: Final = [
+    _rule(READ, VIRT, *MACHINES, *(f"{one}/status" for one in MACHINES), "virtualmachinepools/scale"),
+    _rule(READ, VIRT, MIGRATIONS, f"{MIGRATIONS}/status"),
+    _rule(READ, DISKS, "datavolumes", "datavolumes/status"),
+]
+_EDIT_MACHINES: Final = [
+    _rule(WRITE, VIRT, *MACHINES),
+    _rule(("update", "patch"), VIRT, "virtualmachinepools/scale"),
+    _rule(WRITE, DISKS, "datavolumes"),
+]
+_SEE_AROUND: Final = [
+    _rule(READ, "", "pods", "pods/status", "events", "persistentvolumeclaims"),
+    _rule(READ, "events.k8s.io", "events"),
+]
+_SEE_CLUSTER: Final = [
+    _rule(READ, VIRT, "kubevirts", "kubevirts/status"),
+    _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
+    _rule(READ, PODS, "podmigrationjobs", "podmigrationjobs/status", "reservations", "reservations/status"),
+    _rule(READ, "", "nodes", "nodes/status", "namespaces", "persistentvolumes"),
+    _rule(READ, "policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
+    _rule(READ, "storage.k8s.io", "storageclasses"),
+    _rule(READ, "scheduling.k8s.io", "priorityclasses"),
+    _rule(READ, "coordination.k8s.io", "leases"),
+]
+
+
+def roles() -> list[Document]:
+    return [
+        _role(
+            "herder-viewer",
+            "Sees virtual machines, migrations, policies, nodes and what goes on. No Secrets, no ConfigMaps, no change.",
+            [*_SEE_MACHINES, *_SEE_AROUND, *_SEE_CLUSTER],
+        ),
+        _role(
+            "vm-owner",
+            "Makes, changes, starts, stops and deletes virtual machines, pools and disks. Sees migrations, and may not migrate.",
+            [
+                *_SEE_MACHINES,
+                *_EDIT_MACHINES,
+                *_SEE_AROUND,
+                _rule(WRITE, "", "persistentvolumeclaims"),
+                _rule(READ, "", "pods/log"),
+            ],
+        ),
+        _role(
+            "vm-migrator",
+            "Starts and cancels migrations, and sees machines, policies and nodes. May not edit virtual machines.",
+            [
+                *_SEE_MACHINES,
+                _rule(("create", "delete"), VIRT, MIGRATIONS),
+                _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
+                _rule(READ, "", "nodes"),
+                *_SEE_AROUND,
+            ],
+        ),
+        _role("herder-admin", "Everything about virtual machines, moving, and the nodes under them. No Secrets, no roles.", _ADMIN),
+        _role(
+            "herder:aggregate-to-view",
+            "Our kinds for the role `view`, and so for `edit` and `admin`.",
+            _SEE_MACHINES,
+            **{"rbac.authorization.k8s.io/aggregate-to-view": "true"},
+        ),
+        _role(
+            "herder:aggregate-to-edit",
+            "Our kinds for the role `edit`, and so for `admin`. Migrations are not in it: those are for vm-migrator.",
+            _EDIT_MACHINES,
+            **{"rbac.authorization.k8s.io/aggregate-to-edit": "true"},
+        ),
+    ]
+
+
+_ADMIN: Final = [
+    *({"apiGroups": [group], "resources": ["*"], "verbs": ["*"]} for group in (VIRT, POLICIES, DISKS, PODS)),
+    *_SEE_AROUND,
+    *_SEE_CLUSTER[3:],
+    _rule(("update", "patch"), "", "nodes"),
+    _rule(READ, "", "pods/log"),
+    _rule(("delete",), "", "pods"),
+    _rule(("create",), "", "pods/eviction"),
+    _rule(WRITE, "", "persistentvolumeclaims"),
+    _rule(WRITE, "policy", "poddisruptionbudgets"),
+]
+
+
+class _PlainDumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def files() -> dict[str, str]:
+    """Name and text of every file; a colon in a role's name is none in a file's."""
+    return {
+        f"{role['metadata']['name'].replace(':', '-')}.yaml": _HEADER
+        + yaml.dump(role, Dumper=_PlainDumper, sort_keys=False, width=120)
+        for role in roles()
+    }
+
+
+def stale(directory: Path) -> list[str]:
+    """Names of files that are missing, too many or not what is said here."""
+    wanted = files()
+    present = {path.name: path.read_text(encoding="utf-8") for path in directory.glob("*.yaml")}
+    return sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
+
+
+def write(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in stale(directory):
+        (directory / name).unlink(missing_ok=True)
+    for name, text in files().items():
+        (directory / name).write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    places = [one for one in arguments if not one.startswith("-")]
+    if len(places) > 1 or any(one.startswith("-") and one != "--check" for one in arguments):
+        print("usage: python -m herder.api.roles [--check] [DIR]", file=sys.stderr)
+        return 2
+    directory = Path(places[0]) if places else DEFAULT_DIRECTORY
+    if "--check" not in arguments:
+        write(directory)
+        return 0
+    names = stale(directory)
+    for name in names:
+        print(f"{directory / name} is not what herder/api/roles.py says: run `python -m herder.api.roles`", file=sys.stderr)
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""`herder user add`: a client certificate in a kubeconfig. Nothing is kept of it: what a user may do is in roles and bindings."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from herder.app.data_directory import DataDirectory
+from herder.app.kubeconfig import check_holds_only, write_for
+from herder.app.refusal import CANNOT_USE_DATA, WRONG_USE, Refusal
+from herder.app.supervisor import open_authority, server_at
+
+# As much as a certificate's subject holds.
+LONGEST_NAME = 64
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
+DEFAULT_PORT = 6443
+
+
+class NewUser(msgspec.Struct, frozen=True):
+    name: str
+    groups: tuple[str, ...]
+    days: int
+
+
+def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str:
+    """What to tell whoever asked. Works whether or not the engine runs: all it needs is the directory's authority."""
+    _check_name(user.name)
+    for group in user.groups:
+        _check_group(group)
+    path = kubeconfig or Path(f"{user.name}.kubeconfig")
+    check_holds_only(path, user.name)
+    if not all((directory.pki / name).exists() for name in ("ca.crt", "ca.key")):
+        raise Refusal(f"--data {directory.path}: is no data directory of herder; `herder up` makes one", CANNOT_USE_DATA)
+    try:
+        authority = open_authority(directory.pki)
+    except OSError as error:
+        raise Refusal(f"--data {directory.path}: cannot be read: {error.strerror}", CANNOT_USE_DATA) from None
+    longest = (authority.until - datetime.datetime.now(datetime.UTC)).days
+    if user.days > longest:
+        raise Refusal(f"--days {user.days}: the authority itself ends in {longest} days", WRONG_USE)
+    write_for(path, _server(directory), authority, user.name, authority.client(user.name, user.groups, user.days))
+    return _told(user, path)
+
+
+def _check_name(name: str) -> None:
+    if name.startswith("system:"):
+        raise Refusal(f"{name}: names that begin with system: belong to the engine; choose another", WRONG_USE)
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        how = f"at most {LONGEST_NAME} letters, digits and . _ @ + -, of which the first is a letter or a digit"
+        raise Refusal(f"{name!r} cannot be the name of a user: {how}", WRONG_USE)
+
+
+def _check_group(group: str) -> None:
+    if not group or len(group) > LONGEST_NAME or not group.isprintable() or group != group.strip():
+        how = f"at most {LONGEST_NAME} printable characters, without spaces at the ends"
+        raise Refusal(f"--group {group!r}: cannot be the name of a group: {how}", WRONG_USE)
+
+
+def _server(directory: DataDirectory) -> str:
+    holder = directory.last_holder()
+    host, _, port = holder.listen.rpartition(":") if holder else ("", "", "")
+    return server_at(host or "127.0.0.1", int(port) if port.isdigit() and int(port) else DEFAULT_PORT)
+
+
+def _told(user: NewUser, path: Path) -> str:
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=user.days)
+    groups = f" in {', '.join(user.groups)}" if user.groups else ""
+    told = f"{path}: {user.name}{groups}, good until {until:%Y-%m-%d}"
+    if "system:masters" in user.groups:
+        return f"{told}. May do everything."
+    binding = shlex.join(["kubectl", "create", "rolebinding", f"{user.name}-vms", "--clusterrole=vm-owner", f"--user={user.name}"])
+    return f"{told}. Give it a role, for example:\n\n  {binding} --namespace=default"

@@ -1,0 +1,1 @@
+"""Who it is, and what they may do: certificates and tokens, roles and bindings, and the questions about both."""

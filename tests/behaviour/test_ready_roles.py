@@ -1,0 +1,165 @@
+"""The roles in deploy/roles, tried with real credentials: each may do what it says, and not one step more."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from herder.api.registry import KINDS
+from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.engines.api import Api, Json
+from tests.engines.credentials import account, bind, rule, token_for, user, with_certificate, with_token
+from tests.engines.engine import Engine
+from tests.engines.resources import (
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    EVENTS,
+    NODES,
+    PODS,
+    ROLE_BINDINGS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    Resource,
+)
+from tests.engines.waiting import eventually
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "roles"
+OURS = {info.plural: resource_of(info) for info in KINDS}
+MACHINES, INSTANCES, MIGRATIONS = (OURS[f"virtualmachine{end}"] for end in ("s", "instances", "instancemigrations"))
+POOLS, POLICIES, JOBS = OURS["virtualmachinepools"], OURS["migrationpolicies"], OURS["podmigrationjobs"]
+SEE_MACHINES = rule("list", "virtualmachines", "kubevirt.io")
+MIGRATION = {"metadata": {"generateName": "m-"}, "spec": {"vmiName": "a"}}
+MACHINE = {
+    "metadata": {"name": "a"},
+    "spec": {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}},
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def installed(api: Api) -> None:
+    await install_crds(api)
+    for path in FOLDER.glob("*.yaml"):
+        reply = await api.create(CLUSTER_ROLES, yaml.safe_load(path.read_text()), fieldValidation="Strict")
+        assert reply.code in (201, 409), reply.raw
+
+
+@pytest.fixture
+def name(unique: Callable[..., str]) -> str:
+    return unique("holder")
+
+
+@pytest.fixture
+async def holder(engine: Engine, name: str) -> AsyncIterator[Api]:
+    async with with_certificate(engine, name) as connected:
+        yield connected
+
+
+async def _sees(holder: Api, namespace: str, *resources: Resource) -> None:
+    for resource in resources:
+        assert (await holder.list(resource, namespace if resource.namespaced else "")).code == 200, resource
+
+
+async def _cannot_list(holder: Api, namespace: str, *resources: Resource) -> None:
+    for resource in resources:
+        assert (await holder.list(resource, namespace if resource.namespaced else "")).code == 403, resource
+
+
+async def test_a_viewer_sees_and_changes_nothing(api: Api, holder: Api, name: str, namespace: str) -> None:
+    (await api.create(MACHINES, MACHINE, namespace)).ok  # noqa: B018
+    await bind(api, "", "herder-viewer", user(name), SEE_MACHINES)
+    await _sees(holder, namespace, *OURS.values(), NODES, PODS, EVENTS)
+    await _cannot_list(holder, namespace, SECRETS, CONFIG_MAPS, ROLE_BINDINGS)
+    assert (await holder.get(MACHINES, "a", namespace)).code == 200
+    assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 403
+    assert (await holder.delete(MACHINES, "a", namespace)).code == 403
+    assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 403
+    assert (await holder.patch(NODES, "a", {"spec": {"unschedulable": True}})).code == 403
+
+
+async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Api, name: str, namespace: str) -> None:
+    await bind(api, namespace, "vm-owner", user(name), SEE_MACHINES)
+    assert (await holder.create(MACHINES, MACHINE, namespace)).code == 201
+    assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 200
+    await _sees(holder, namespace, MACHINES, INSTANCES, POOLS, MIGRATIONS, PODS)
+    reply = await holder.create(MIGRATIONS, MIGRATION, namespace)
+    reply.refused(403, "Forbidden")
+    assert 'cannot create resource "virtualmachineinstancemigrations"' in reply.message
+    assert (await holder.delete_collection(MIGRATIONS, namespace)).code == 403
+    assert (
+        await holder.create(JOBS, {"metadata": {"name": "j"}, "spec": {"podRef": {"name": "p", "namespace": namespace}}})
+    ).code == 403
+    assert (await holder.patch(MACHINES, "a", {"status": {"ready": True}}, namespace, "status")).code == 403
+    evicted = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+    assert (await holder.request("POST", PODS.path(namespace, "a", "eviction"), evicted)).code == 403
+    await _cannot_list(holder, namespace, NODES, SECRETS)
+    await _cannot_list(holder, "default", MACHINES)
+    assert (await holder.create(MACHINES, MACHINE, "default")).code == 403
+    assert (await holder.delete(MACHINES, "a", namespace)).code == 200
+
+
+async def test_a_migrator_moves_machines_and_does_not_edit_them(api: Api, holder: Api, name: str, namespace: str) -> None:
+    (await api.create(MACHINES, MACHINE, namespace)).ok  # noqa: B018
+    await bind(api, "", "vm-migrator", user(name), SEE_MACHINES)
+    made = await holder.create(MIGRATIONS, MIGRATION, namespace)
+    assert made.code == 201
+    assert (await holder.delete(MIGRATIONS, made.ok["metadata"]["name"], namespace)).code == 200
+    await _sees(holder, namespace, NODES, MACHINES, INSTANCES, POLICIES)
+    assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 403
+    assert (await holder.update(MACHINES, MACHINE, namespace)).code == 403
+    assert (await holder.delete(MACHINES, "a", namespace)).code == 403
+    assert (await holder.create(INSTANCES, {"metadata": {"name": "b"}, "spec": {"domain": {}}}, namespace)).code == 403
+    assert (await holder.patch(NODES, "a", {"spec": {"unschedulable": True}})).code == 403
+    assert (await holder.create(POLICIES, {"metadata": {"name": "p"}, "spec": {}})).code == 403
+    await _cannot_list(holder, namespace, SECRETS, CONFIG_MAPS)
+
+
+async def test_an_admin_runs_the_herd_and_not_the_cluster(api: Api, holder: Api, name: str, namespace: str) -> None:
+    await bind(api, "", "herder-admin", user(name), SEE_MACHINES)
+    assert (await holder.create(MACHINES, MACHINE, namespace)).code == 201
+    assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 201
+    assert (await holder.patch(MACHINES, "a", {"metadata": {"labels": {"a": "b"}}}, namespace)).code == 200
+    assert (await holder.patch(NODES, "nowhere", {"spec": {"unschedulable": True}})).code == 404
+    assert (await holder.delete(POLICIES, "nowhere")).code == 404
+    await _sees(holder, namespace, *OURS.values(), NODES, PODS)
+    await _cannot_list(holder, namespace, SECRETS, ROLE_BINDINGS, CLUSTER_ROLES)
+    assert (await holder.delete(NODES, "nowhere")).code == 403
+
+
+async def test_what_people_may_view_and_edit_includes_our_kinds(
+    api: Api, engine: Engine, holder: Api, name: str, namespace: str
+) -> None:
+    await bind(api, namespace, "view", user(name), SEE_MACHINES)
+    await _sees(holder, namespace, MACHINES, INSTANCES, POOLS, MIGRATIONS)
+    assert (await holder.create(MACHINES, MACHINE, namespace)).code == 403
+    await bind(api, namespace, "edit", user(name), rule("create", "virtualmachines", "kubevirt.io"))
+    assert (await holder.create(MACHINES, MACHINE, namespace)).code == 201
+    assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 403
+
+    async def administered() -> bool:
+        rules = (await api.get(CLUSTER_ROLES, "admin")).ok["rules"]
+        return any("virtualmachines" in one.get("resources", ()) and "create" in one["verbs"] for one in rules)
+
+    await eventually(administered)
+
+
+async def test_a_program_may_hold_a_role_too(api: Api, engine: Engine, namespace: str) -> None:
+    (await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "mover"}}, namespace)).ok  # noqa: B018
+    await bind(api, namespace, "vm-migrator", account(namespace, "mover"), SEE_MACHINES)
+    async with with_token(engine, await token_for(api, namespace, "mover")) as mover:
+        assert (await mover.create(MIGRATIONS, MIGRATION, namespace)).code == 201
+        assert (await mover.create(MACHINES, MACHINE, namespace)).code == 403
+        # Bound in a namespace, what is not in one stays closed.
+        assert (await mover.list(NODES)).code == 403
+
+
+def _role(name: str) -> Json:
+    return yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+async def test_a_role_is_stored_as_it_is_checked_in(api: Api, path: Path) -> None:
+    wanted = _role(path.stem)
+    stored = (await api.get(CLUSTER_ROLES, wanted["metadata"]["name"])).ok
+    assert stored["rules"] == wanted["rules"]
+    assert wanted["metadata"]["labels"].items() <= stored["metadata"]["labels"].items()

@@ -1,0 +1,128 @@
+"""`herder user add`: a kubeconfig that lets somebody in, as far as their roles go."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+
+from tests.e2e.program import Ended, Up
+from tests.engines.api import connect
+from tests.engines.credentials import binding, token_for, user, with_token
+from tests.engines.embedded import find_program, read_kubeconfig
+from tests.engines.resources import CONFIG_MAPS, NODES, ROLE_BINDINGS, SERVICE_ACCOUNTS, Resource
+
+MACHINES = Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
+WHO_AM_I = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
+
+
+def add(*arguments: str, cwd: Path) -> Ended:
+    command = [str(find_program()), "user", "add", *arguments]
+    answer = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=30, check=False)
+    return Ended(answer.returncode, answer.stdout, answer.stderr)
+
+
+def _certificate(kubeconfig: Path, folder: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(read_kubeconfig("embedded", kubeconfig, folder).client_certificate.read_bytes())
+
+
+async def test_a_user_comes_in_with_groups_and_without_rights(herd: Up, tmp_path: Path) -> None:
+    ended = add("jane", "--group", "devs", "--group", "ops", "--data", str(herd.data), cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "kubectl create rolebinding jane-vms --clusterrole=vm-owner --user=jane" in ended.out
+    kubeconfig = tmp_path / "jane.kubeconfig"
+    assert kubeconfig.stat().st_mode & 0o777 == 0o600
+    async with connect(read_kubeconfig("embedded", kubeconfig, tmp_path)) as jane:
+        known = (await jane.create(WHO_AM_I, {})).ok["status"]["userInfo"]
+        assert (known["username"], known["groups"]) == ("jane", ["devs", "ops", "system:authenticated"])
+        assert (await jane.list(NODES)).code == 403
+
+
+async def test_a_role_is_what_opens_the_door(herd: Up, tmp_path: Path) -> None:
+    add("owner", "--data", str(herd.data), "--kubeconfig", "mine", cwd=tmp_path)
+    folder = tmp_path / "admin"
+    folder.mkdir()
+    async with (
+        connect(herd.connection(folder)) as admin,
+        connect(read_kubeconfig("embedded", tmp_path / "mine", tmp_path)) as owner,
+    ):
+        assert (await owner.list(MACHINES, "default")).code == 403
+        made = await admin.create(ROLE_BINDINGS, binding("owner-vms", "vm-owner", user("owner")), "default")
+        assert made.code in (201, 409)
+        assert (await owner.list(MACHINES, "default")).code == 200
+        assert (await owner.list(CONFIG_MAPS, "default")).code == 403
+
+
+async def test_masters_may_everything_and_are_told_so(herd: Up, tmp_path: Path) -> None:
+    ended = add("second", "--group", "system:masters", "--data", str(herd.data), cwd=tmp_path)
+    assert ended.out.strip().endswith("May do everything.")
+    async with connect(read_kubeconfig("embedded", tmp_path / "second.kubeconfig", tmp_path)) as second:
+        assert (await second.list(NODES)).code == 200
+
+
+def test_a_certificate_is_good_for_so_many_days(herd: Up, tmp_path: Path) -> None:
+    add("brief", "--days", "2", "--data", str(herd.data), cwd=tmp_path)
+    certificate = _certificate(tmp_path / "brief.kubeconfig", tmp_path)
+    assert (certificate.not_valid_after_utc - certificate.not_valid_before_utc).days == 2
+    too_long = add("long", "--days", "100000", "--data", str(herd.data), cwd=tmp_path)
+    assert too_long.code == 2
+    assert "the authority itself ends in" in too_long.err
+
+
+def test_it_works_while_the_engine_does_not_run(tmp_path: Path) -> None:
+    with Up(tmp_path, nodes=0) as herd:
+        data, port = herd.data, herd.port
+    ended = add("later", "--data", str(data), cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    document = yaml.safe_load((tmp_path / "later.kubeconfig").read_text())
+    assert document["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{port}"
+
+
+async def test_tokens_outlive_a_restart(tmp_path: Path) -> None:
+    with Up(tmp_path, nodes=0) as herd:
+        folder = tmp_path / "admin"
+        folder.mkdir()
+        async with connect(herd.connection(folder)) as admin:
+            (await admin.create(SERVICE_ACCOUNTS, {"metadata": {"name": "robot"}}, "default")).ok  # noqa: B018
+            token = await token_for(admin, "default", "robot")
+        data, port = herd.data, herd.port
+    with Up(tmp_path, data=data, port=port, nodes=0) as herd:
+        engine = herd.connection(folder)
+        async with with_token(engine, token) as shown:
+            known = (await shown.create(WHO_AM_I, {})).ok["status"]["userInfo"]
+            assert known["username"] == "system:serviceaccount:default:robot"
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "../up", "system:masters", "-x-", "ä", "x" * 65, "a\nb"])
+def test_a_name_that_cannot_be_one_is_refused_in_a_sentence(herd: Up, tmp_path: Path, name: str) -> None:
+    ended = add("--data", str(herd.data), "--", name, cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.startswith("herder: ")
+    assert "Traceback" not in ended.err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("group", ["", " devs", "x" * 65])
+def test_a_group_that_cannot_be_one_is_refused(herd: Up, tmp_path: Path, group: str) -> None:
+    ended = add("jane", "--group", group, "--data", str(herd.data), cwd=tmp_path)
+    assert ended.code == 2
+    assert "cannot be the name of a group" in ended.err
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+    ended = add("jane", "--data", "nowhere", cwd=tmp_path)
+    assert ended.code == 3
+    assert ended.err == "herder: --data nowhere: is no data directory of herder; `herder up` makes one\n"
+    assert os.listdir(tmp_path) == []
+
+
+def test_nobody_elses_kubeconfig_is_written_over(herd: Up, tmp_path: Path) -> None:
+    before = herd.kubeconfig.read_bytes()
+    ended = add("jane", "--data", str(herd.data), "--kubeconfig", str(herd.kubeconfig), cwd=tmp_path)
+    assert ended.code == 3
+    assert "is that of herder-admin" in ended.err
+    assert herd.kubeconfig.read_bytes() == before
+    for _ in range(2):
+        assert add("jane", "--data", str(herd.data), cwd=tmp_path).code == 0
