@@ -66,13 +66,13 @@ def _parse_yaml(raw: bytes) -> tuple[Any, bytes]:
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
     """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
     types are known to be right."""
-    value, raw = parse(_limited(request), media_type(request))
+    value, raw = parse(read_limited(request), media_type(request))
     document = as_object(value)
     check_kind(document, served)
     return document, check_fields(request, served, document, raw)
 
 
-def _limited(request: Request) -> bytes:
+def read_limited(request: Request) -> bytes:
     if len(request.body) > BODY_LIMIT:
         raise too_large(BODY_LIMIT)
     return request.body

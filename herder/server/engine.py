@@ -7,6 +7,7 @@ from typing import Any
 from herder.api.world import World
 from herder.server import status
 from herder.server.admission import IMMORTAL_NAMESPACES
+from herder.server.budgets import BudgetIndex
 from herder.server.registry import Registry
 from herder.server.resources import Resource
 from herder.server.served import Served
@@ -22,6 +23,7 @@ class Engine:
         self.registry = Registry()
         self.writes = Writes(store, world)
         self.hub = Hub(store)
+        self.budgets = BudgetIndex(store)
 
     @property
     def namespaces(self) -> Resource:

@@ -11,6 +11,8 @@ from herder.server.engine import Engine
 from herder.server.informing import Information
 from herder.server.request import Answer, Request, Response, Target, parse_target
 from herder.server.served import Served
+from herder.server.verbs.binding import bind, bind_named_in_body
+from herder.server.verbs.eviction import evict
 from herder.server.verbs.get import get
 from herder.server.verbs.listing import list_objects
 from herder.server.verbs.patch import patch
@@ -35,6 +37,12 @@ ON_MANY: dict[str, tuple[str, Verb]] = {
 }
 ON_STATUS: dict[str, tuple[str, Verb]] = {"GET": ("get", get), "PUT": ("update", update), "PATCH": ("patch", patch)}
 ON_SCALE: dict[str, tuple[str, Verb]] = {"GET": ("get", get_scale), "PUT": ("update", put_scale), "PATCH": ("patch", put_scale)}
+ON_ACTIONS: dict[str, dict[str, tuple[str, Verb]]] = {
+    "binding": {"POST": ("create", bind)},
+    "eviction": {"POST": ("create", evict)},
+}
+# Kinds that are only an address to post to.
+ON_ADDRESSES: dict[str, dict[str, tuple[str, Verb]]] = {"bindings": {"POST": ("create", bind_named_in_body)}}
 
 
 # Watches do not count: they are answered at once, and then only stream.
@@ -98,7 +106,9 @@ def _verb(request: Request, target: Target, served: Served | None) -> tuple[str,
     if target.subresource == "scale":
         table = ON_SCALE
     elif target.subresource:
-        table = ON_STATUS
+        table = ON_ACTIONS.get(target.subresource, ON_STATUS)
+    elif served is not None and served.table in ON_ADDRESSES:
+        table = ON_ADDRESSES[served.table]
     else:
         table = ON_ONE if target.name else ON_MANY
     return table.get(request.method) or (request.method.lower(), None)
@@ -111,6 +121,10 @@ def _fits(target: Target, served: Served) -> bool:
         return False
     if target.name and resource.namespaced and not target.namespace:
         return False
+    if not resource.is_stored and (target.name or (resource.namespaced and not target.namespace)):
+        return False
+    if target.subresource in resource.actions:
+        return True
     allowed = {"": True, "status": resource.status, "scale": resource.scale is not None, "finalize": resource.finalize}
     return allowed.get(target.subresource, False)
 

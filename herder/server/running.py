@@ -16,6 +16,7 @@ from herder.api.crds import crd_of
 from herder.api.registry import KINDS
 from herder.api.world import World
 from herder.server.engine import Engine
+from herder.server.housekeeping.budgets import Budgets
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
 from herder.server.housekeeping.garbage import Garbage
@@ -58,12 +59,14 @@ class Running:
         self._kinds = CustomKinds(self.engine)
         self._garbage = Garbage(self.engine)
         self._namespaces = Namespaces(self.engine)
+        self._budgets = Budgets(self.engine)
         self._compaction = Compaction(self.engine)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        for work in (self._kinds.worker.run(), self._garbage.worker.run(), self._namespaces.worker.run(), self._compaction.run()):
-            self._spawn(work)
+        for housekeeper in (self._kinds, self._garbage, self._namespaces, self._budgets):
+            self._spawn(housekeeper.worker.run())
+        self._spawn(self._compaction.run())
         await self._first_objects()
         self._missing.clear()
         # What was loaded stays: the collector need not look at it again and again.

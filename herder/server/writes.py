@@ -117,6 +117,18 @@ class Writes:
         self._manage(served, new, old, intent)
         return await self._write(served, key, new, current, intent)
 
+    async def amend(self, served: Served, key: str, make: Callable[[Document], Document], dry_run: bool) -> Outcome:
+        """A change that the engine itself makes because of an order (a binding, an eviction): the object's own rules are not asked,
+        its generation stays, and nobody is recorded as the manager of what changed."""
+        current = self.store.latest(served.table, key)
+        if current is None:
+            raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+        new = make(self._read(served, current))
+        if same_but_for_version(new, self._read(served, current)):
+            await self.store.settled(served.table, key)
+            return Outcome(current.raw)
+        return await self._write(served, key, new, current, Intent(dry_run=dry_run))
+
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)
         strategy = served.strategy

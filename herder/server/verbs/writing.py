@@ -108,13 +108,13 @@ def delete_options(request: Request) -> DeleteOptions:
             propagationPolicy=request.query.get("propagationPolicy"),
             orphanDependents=request.flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
-    _check_options(options)
+    check_options(options)
     if request.dry_run:
         options.dryRun = ["All"]
     return options
 
 
-def _check_options(options: DeleteOptions) -> None:
+def check_options(options: DeleteOptions) -> None:
     problems: list[Problem] = []
     policy = options.propagationPolicy
     if policy is not None and options.orphanDependents is not None:
