@@ -9,13 +9,15 @@ import msgspec
 import yaml
 
 from herder.api.problems import invalid, not_supported
-from herder.server.request import BODY_LIMIT, Request
+from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served
 from herder.server.status import ApiError, bad_request, invalid_kind, invalid_options, too_large, unsupported_media_type
 
 JSON_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
+READABLE = ("application/json", *YAML_TYPES)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
@@ -27,14 +29,23 @@ def media_type(request: Request) -> str:
     return request.headers.get("Content-Type", "application/json").split(";", 1)[0].strip().lower() or "application/json"
 
 
+def write_type(request: Request) -> str:
+    """The media type of a write. What cannot be read at all is refused first, then the query; only then the body is looked at."""
+    kind = media_type(request)
+    if kind not in READABLE:
+        raise unsupported_media_type(JSON_TYPES[:2])
+    request.check_write_options()
+    return kind
+
+
 def parse(raw: bytes, kind: str) -> tuple[Any, bytes]:
     """The value, and the same as JSON bytes."""
-    if kind in ("application/json", ""):
+    if kind == "application/json":
         try:
             return msgspec.json.decode(raw), raw
         except (msgspec.DecodeError, RecursionError) as error:
             raise _unreadable(raw, error) from None
-    if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
+    if kind in YAML_TYPES:
         return _parse_yaml(raw)
     raise unsupported_media_type(JSON_TYPES[:2])
 
@@ -66,7 +77,7 @@ def _parse_yaml(raw: bytes) -> tuple[Any, bytes]:
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
     """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
     types are known to be right."""
-    value, raw = parse(read_limited(request), media_type(request))
+    value, raw = parse(read_limited(request), write_type(request))
     document = as_object(value)
     check_kind(document, served)
     return document, check_fields(request, served, document, raw)
@@ -152,6 +163,6 @@ def _not_handled(served: Served, why: str) -> ApiError:
 
 def validation_mode(request: Request) -> str:
     mode = request.query.get("fieldValidation") or WARN
-    if mode not in (STRICT, WARN, IGNORE):
-        raise invalid_options(request.options_kind, [not_supported("fieldValidation", mode, (IGNORE, STRICT, WARN))])
+    if mode not in FIELD_VALIDATION:
+        raise invalid_options(request.options_kind, [not_supported("fieldValidation", mode, FIELD_VALIDATION)])
     return mode

@@ -9,7 +9,7 @@ import msgspec
 
 from herder.api.world import timestamp
 from herder.server import status
-from herder.server.bodies import as_object, check_fields, check_kind, media_type, parse, read_limited
+from herder.server.bodies import as_object, check_fields, check_kind, parse, read_limited, write_type
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.metadata import metadata_of
 from herder.server.presenting import accepted, body
@@ -32,7 +32,7 @@ def served_order(group: str, kind: str) -> Served:
 
 def read_order(request: Request, target: Target, served: Served, also: tuple[str, ...] = ()) -> Document:
     """`also`: other versions whose orders look the same and are taken, too."""
-    value, raw = parse(read_limited(request), media_type(request))
+    value, raw = parse(read_limited(request), write_type(request))
     document = as_object(value)
     if document.get("apiVersion") in also:
         document["apiVersion"] = served.resource.group_version

@@ -9,6 +9,7 @@ from herder.server import status
 from herder.server.authorization import PUBLIC_PATHS, authorize
 from herder.server.engine import Engine
 from herder.server.informing import Information
+from herder.server.presenting import accepted
 from herder.server.request import Answer, Request, Response, Target, parse_target
 from herder.server.served import Served
 from herder.server.verbs.binding import bind, bind_named_in_body
@@ -94,6 +95,8 @@ class Router:
             raise status.method_not_allowed()
         if verb is None or (not target.subresource and not served.allows(name)):
             raise status.method_not_allowed()
+        # Before anything is done: what was done could not be told.
+        accepted(request)
         if served.deprecation:
             request.warnings.append(served.deprecation)
         return await verb(self.engine, served, target, request)

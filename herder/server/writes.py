@@ -67,6 +67,7 @@ class Writes:
     async def create(self, served: Served, obj: Document, intent: Intent, given: Document | None = None) -> Outcome:
         """`given`: what admission adds to the spec, which belongs to no field manager."""
         metadata = metadata_of(obj)
+        versioned = bool(metadata.get("resourceVersion"))
         begin_life(obj, self.world)
         self._name(served, metadata)
         served.strategy.default(obj)
@@ -78,9 +79,11 @@ class Writes:
         problems = served.strategy.validate_create(obj, intent.typed)
         if problems:
             raise status.invalid(served.resource, metadata.get("name", ""), problems)
+        if versioned:
+            raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
         key = key_of(metadata.get("namespace", ""), metadata["name"])
-        if self.store.latest(served.table, key) is not None:
-            raise status.already_exists(served.resource, metadata["name"])
+        if (existing := self.store.latest(served.table, key)) is not None:
+            raise status.already_exists(served.resource, metadata["name"], existing.terminating)
         if entries:
             metadata["managedFields"] = entries
         if given:

@@ -34,17 +34,27 @@ def read_patch(request: Request) -> Callable[[Document], Any]:
         raise status.unsupported_media_type(PATCH_TYPES)
     if len(request.body) > BODY_LIMIT:
         raise status.too_large(BODY_LIMIT)
+    request.check_write_options()
+    # Read when there is something to patch: that it is missing is told first.
+    if kind == MERGE_PATCH:
+        return lambda document: apply_merge_patch(document, _read(request, dict, "an object"))
+    return lambda document: _apply_json(document, _operations(request))
+
+
+def _read(request: Request, wanted: type, shape: str) -> Any:
     patch = _decode(request.body)
     note_duplicates(request, patch)
-    wanted, shape = (dict, "an object") if kind == MERGE_PATCH else (list, "a list of operations")
     if not isinstance(patch, wanted):
         raise status.bad_request(f"error decoding patch: it must be {shape}")
-    if kind == MERGE_PATCH:
-        return lambda document: apply_merge_patch(document, patch)
+    return patch
+
+
+def _operations(request: Request) -> list[Any]:
+    patch = _read(request, list, "a list of operations")
     if len(patch) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.ApiError(413, "RequestEntityTooLarge", message)
-    return lambda document: _apply_json(document, patch)
+    return patch
 
 
 def note_duplicates(request: Request, patch: Any) -> None:

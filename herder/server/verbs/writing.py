@@ -49,8 +49,6 @@ def check_namespace(document: Document, target: Target, served: Served) -> None:
 async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     document, typed = read_document(request, served)
     check_namespace(document, target, served)
-    if metadata_of(document).get("resourceVersion"):
-        raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
     given = admit_create(engine, served, target.namespace, document)
     outcome = await engine.writes.create(served, document, intent_of(request, target, typed), given)
     return _answer(engine, served, request, outcome, 201)
