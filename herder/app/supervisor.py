@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from herder.app import keys
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_writable, write_kubeconfig
@@ -61,6 +62,7 @@ class Supervisor:
             port = listener.getsockname()[1]
             self._directory.announce(f"{settings.host}:{port}")
             server = f"https://{_bracketed(_reachable(settings.host))}:{port}"
+            keys.finish(self._directory)
             self._credentials(server)
             await self._supervise(listener, server)
         finally:

@@ -56,6 +56,8 @@ class Router:
         self.information = Information(engine)
         self.most_in_flight = MOST_IN_FLIGHT
         self._in_flight = 0
+        # What only the engine's own programs may ask, under /herder/.
+        self.upkeep: Callable[[Request], Awaitable[Answer]] | None = None
 
     async def handle(self, request: Request) -> Answer:
         """Never raises for what a client did wrong: that is an answer, too."""
@@ -84,6 +86,8 @@ class Router:
         target = parse_target(request.path)
         if target is None:
             authorize(request, request.method.lower(), None, None)
+            if self.upkeep is not None and request.path.startswith("/herder/"):
+                return await self.upkeep(request)
             return await self.information.answer(request)
         served = self.engine.registry.find(target.group, target.version, target.plural)
         name, verb = _verb(request, target, served)

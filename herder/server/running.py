@@ -22,7 +22,8 @@ from herder.server.housekeeping.crds import CRDS, CustomKinds
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
 from herder.server.router import Router
-from herder.server.store import Database, DataError, Store, ThreadWriter
+from herder.server.store import Change, Database, DataError, Store, ThreadWriter
+from herder.server.upkeep import Upkeep
 from herder.server.writes import HOUSEKEEPING
 
 DATABASE = "herder.db"
@@ -56,6 +57,7 @@ class Running:
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
         self.router.information.not_ready = lambda: "; ".join(self._missing)
+        self.router.upkeep = Upkeep(self.engine, self._restored).answer
         self._kinds = CustomKinds(self.engine)
         self._garbage = Garbage(self.engine)
         self._namespaces = Namespaces(self.engine)
@@ -97,6 +99,11 @@ class Running:
         look()
         async with asyncio.timeout(READY_PATIENCE):
             await served.wait()
+
+    async def _restored(self, changes: list[Change]) -> None:
+        """A backup may be of an older version of the program, which had less."""
+        self._kinds.serve_again({change.record.key for change in changes if change.table == CRDS})
+        await self._first_objects()
 
     async def _ensure(self, group: str, plural: str, name: str, wanted: Document) -> None:
         """Made where it is missing; our own CRDs follow the version of the program."""
