@@ -19,6 +19,10 @@ class Holder(msgspec.Struct):
     listen: str
 
 
+class Held(Refusal):
+    """Somebody else has it."""
+
+
 class DataDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,9 +54,7 @@ class DataDirectory:
             holder = _read_holder(lock)
             os.close(lock)
             who = f"another herder (pid {holder.pid}, on {holder.listen})" if holder else "another herder"
-            raise Refusal(
-                f"--data {self.path}: is held by {who}; stop that one or name another directory", CANNOT_USE_DATA
-            ) from None
+            raise Held(f"--data {self.path}: is held by {who}; stop that one or name another directory", CANNOT_USE_DATA) from None
         self._lock = lock
         self.announce(listen)
 

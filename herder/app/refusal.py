@@ -10,6 +10,7 @@ WRONG_USE = 2
 CANNOT_USE_DATA = 3
 CANNOT_LISTEN = 4
 CANNOT_RUN = 5
+CANNOT_USE_FILE = 6
 
 
 class Refusal(Exception):

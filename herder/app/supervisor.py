@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from herder.app import keys
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_writable, write_kubeconfig
@@ -69,6 +70,7 @@ class Supervisor:
             port = listener.getsockname()[1]
             self._directory.announce(f"{settings.host}:{port}")
             server = server_at(settings.host, port)
+            keys.finish(self._directory)
             self._credentials(server)
             await self._supervise(listener, server)
         finally:

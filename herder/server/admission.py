@@ -18,13 +18,20 @@ IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 def admit_create(engine: Engine, served: Served, namespace: str, document: dict[str, Any]) -> dict[str, Any]:
     """What the cluster fills into the spec. It is nobody's field: whoever created the object did not ask for it."""
-    name = document["metadata"].get("name", "")
+    metadata = document["metadata"]
+    name = metadata.get("name") or metadata.get("generateName", "")
     if served.terminating:
         raise status.ApiError(
             405, "MethodNotAllowed", f"create not allowed while custom resource definition {served.table} is terminating", {}
         )
     if not served.resource.namespaced:
         return {}
+    check_namespace_open(engine, served, namespace, name)
+    return _priority(engine, served, name, document) if served.table == "pods" else {}
+
+
+def check_namespace_open(engine: Engine, served: Served, namespace: str, name: str) -> None:
+    """Nothing comes into a namespace that is not there, or that is going; not even an order to one of its objects."""
     record = engine.store.latest("namespaces", namespace)
     if record is None:
         raise status.not_found(engine.namespaces, namespace)
@@ -36,7 +43,6 @@ def admit_create(engine: Engine, served: Served, namespace: str, document: dict[
             "field": "metadata.namespace",
         }
         raise status.forbidden(served.resource, name, why, [cause])
-    return _priority(engine, served, name, document) if served.table == "pods" else {}
 
 
 def _priority(engine: Engine, served: Served, name: str, pod: dict[str, Any]) -> dict[str, Any]:

@@ -11,13 +11,15 @@ import yaml
 
 from herder.api.problems import invalid, not_supported
 from herder.server import protobuf
-from herder.server.request import BODY_LIMIT, Request
+from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served
 from herder.server.status import ApiError, bad_request, invalid_kind, invalid_options, too_large, unsupported_media_type
 
 BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
+YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
+READABLE = ("application/json", *YAML_TYPES, protobuf.MEDIA_TYPE)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
@@ -31,15 +33,24 @@ def media_type(request: Request) -> str:
     return request.headers.get("Content-Type", "application/json").split(";", 1)[0].strip().lower() or "application/json"
 
 
+def write_type(request: Request) -> str:
+    """The media type of a write. What cannot be read at all is refused first, then the query; only then the body is looked at."""
+    kind = media_type(request)
+    if kind not in READABLE:
+        raise unsupported_media_type(BODY_TYPES)
+    request.check_write_options()
+    return kind
+
+
 def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any, bytes]:
     """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
-    if kind in ("application/json", ""):
+    if kind == "application/json":
         raw = readable(raw)
         try:
             return msgspec.json.decode(raw), raw
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(raw, error) from None
-    if kind in ("application/yaml", "text/yaml", "application/x-yaml"):
+    if kind in YAML_TYPES:
         return parse_yaml(raw)
     if kind == protobuf.MEDIA_TYPE:
         return _parse_protobuf(raw, expected)
@@ -129,13 +140,13 @@ def _find_doubled(node: Any, path: str, found: list[str]) -> None:
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
     """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
     types are known to be right."""
-    value, raw = parse(_limited(request), media_type(request), served.resource)
+    value, raw = parse(read_limited(request), write_type(request), served.resource)
     document = as_object(value)
     check_kind(document, served)
     return document, check_fields(request, served, document, raw)
 
 
-def _limited(request: Request) -> bytes:
+def read_limited(request: Request) -> bytes:
     if len(request.body) > BODY_LIMIT:
         raise too_large(BODY_LIMIT)
     return request.body
@@ -214,6 +225,6 @@ def not_handled(served: Served, why: str) -> ApiError:
 
 def validation_mode(request: Request) -> str:
     mode = request.query.get("fieldValidation") or WARN
-    if mode not in (STRICT, WARN, IGNORE):
-        raise invalid_options(request.options_kind, [not_supported("fieldValidation", mode, (IGNORE, STRICT, WARN))])
+    if mode not in FIELD_VALIDATION:
+        raise invalid_options(request.options_kind, [not_supported("fieldValidation", mode, FIELD_VALIDATION)])
     return mode

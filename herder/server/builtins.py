@@ -35,13 +35,14 @@ def _resource(group: str, kind: str, plural: str, short: str = "", *, namespaced
 
 def _core() -> tuple[Resource, ...]:
     return (
+        _resource("", "Binding", "bindings", verbs=("create",)),
         _resource("", "ConfigMap", "configmaps", "cm"),
         _resource("", "Event", "events", "ev"),
         _resource("", "Namespace", "namespaces", "ns", namespaced=False, status=True, finalize=True, verbs=NAMESPACE_VERBS),
         _resource("", "Node", "nodes", "no", namespaced=False, status=True),
         _resource("", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
         _resource("", "PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),
-        _resource("", "Pod", "pods", "po", status=True, categories=("all",)),
+        _resource("", "Pod", "pods", "po", status=True, actions=("binding", "eviction"), categories=("all",)),
         _resource("", "Secret", "secrets"),
         _resource("", "ServiceAccount", "serviceaccounts", "sa", token=True),
     )
@@ -101,6 +102,7 @@ BUILTINS: tuple[Resource, ...] = (*_core(), *_workloads(), *_cluster())
 
 # One line each for `kubectl explain`; the built-in schemas themselves carry no prose.
 DESCRIPTIONS: dict[tuple[str, str], str] = {
+    ("", "Binding"): "Says on which node a pod is to run.",
     ("", "ConfigMap"): "Settings that are no secret, as text or bytes by key.",
     ("", "Event"): "Something that happened to an object, told by whoever saw it.",
     ("", "Namespace"): "A room for names: objects in it are named, listed and deleted together.",

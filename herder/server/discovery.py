@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from herder.server.builtins import BUILTINS
-from herder.server.resources import GroupVersion, Resource
+from herder.server.resources import ACTION_KINDS, GroupVersion, Resource
 
 JSON = "application/json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -137,7 +137,7 @@ def _resource_list(group: str, version: str, resources: list[Resource]) -> dict[
 def _subresources(resource: Resource) -> list[tuple[str, dict[str, str], list[str]]]:
     """Name, kind and verbs of each. An empty group and version mean those of the resource."""
     own = {"group": "", "version": "", "kind": resource.kind}
-    found: list[tuple[str, dict[str, str], list[str]]] = []
+    found = [(name, ACTION_KINDS[name], ["create"]) for name in resource.actions]
     if resource.finalize:
         found.append(("finalize", own, ["update"]))
     if resource.scale is not None:

@@ -9,6 +9,7 @@ from herder.server import status
 from herder.server.access.access import Access
 from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
+from herder.server.budgets import BudgetIndex
 from herder.server.registry import Registry
 from herder.server.resources import Resource
 from herder.server.served import Served
@@ -25,6 +26,7 @@ class Engine:
         self.access = Access(store, world, signer or Signer.make())
         self.writes = Writes(store, world, self.access.guard)
         self.hub = Hub(store)
+        self.budgets = BudgetIndex(store)
 
     @property
     def namespaces(self) -> Resource:

@@ -93,7 +93,8 @@ def _content(resources: tuple[Resource, ...], components: Mapping[str, Schema]) 
     schemas: Schemas = {}
     for resource, name in names.items():
         schemas[name] = _builtin_schema(resource, components.get(name)) if resource.builtin else custom_schema(resource)
-        schemas[f"{name}List"] = components.get(f"{name}List") or _list_schema(resource, name)
+        if resource.is_stored:
+            schemas[f"{name}List"] = components.get(f"{name}List") or _list_schema(resource, name)
     served = paths(resources, names)
     return {
         "openapi": "3.0.0",

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from herder.server.resources import Resource
+from herder.server.resources import ACTION_KINDS, Resource
 
 SCHEMAS = "#/components/schemas/"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 OBJECT_META, LIST_META = META + "ObjectMeta", META + "ListMeta"
 SCALE = "io.k8s.api.autoscaling.v1.Scale"
 TOKEN_REQUEST = "io.k8s.api.authentication.v1.TokenRequest"
+ACTIONS = {"binding": "io.k8s.api.core.v1.Binding", "eviction": "io.k8s.api.policy.v1.Eviction"}
 
 MEDIA_TYPES = ("application/json", "application/yaml")
 PATCH_TYPES = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
@@ -83,9 +84,11 @@ class _Paths:
         self.item = f"{self.collection}/{{name}}"
 
     def all(self) -> dict[str, Any]:
-        if self.resource.review:
+        if not self.resource.is_stored:
             return {self.collection: self._collection()}
         found = {self.collection: self._collection(), self.item: self._item()}
+        for action in self.resource.actions:
+            found[f"{self.item}/{action}"] = self._action(action)
         if self.resource.namespaced:
             listing = self._operation("list", "ForAllNamespaces", "list", LIST, self._list())
             found[self.everywhere] = {"get": listing}
@@ -125,6 +128,13 @@ class _Paths:
             "patch": self._patch(name, schema),
             "parameters": self._item_parameters(),
         }
+
+    def _action(self, name: str) -> dict[str, Any]:
+        schema = ACTIONS[name]
+        operation = self._operation("create", name.capitalize(), "post", WRITE, schema, body=schema)
+        kind = ACTION_KINDS[name]
+        operation["x-kubernetes-group-version-kind"] = kind if kind["version"] else {**kind, "version": self.resource.version}
+        return {"post": operation, "parameters": self._item_parameters()}
 
     def _served(self, verbs: dict[str, tuple[str, Operation]]) -> dict[str, Operation]:
         return {method: operation for method, (verb, operation) in verbs.items() if verb in self.resource.verbs}

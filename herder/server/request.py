@@ -11,6 +11,7 @@ from herder.api.problems import Problem, invalid, not_supported, too_long
 from herder.server.status import bad_request, invalid_options
 
 LONGEST_MANAGER = 128
+FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 # kube-apiserver reads no more than this of a body.
 BODY_LIMIT = 3 * 1024 * 1024
 
@@ -69,17 +70,27 @@ class Request(msgspec.Struct, kw_only=True):
         """Who is written into managedFields: what the client says, or the first word of its User-Agent."""
         named = self.query.get("fieldManager")
         if named:
-            self._check_manager(named)
+            if problems := self._manager_problems(named):
+                raise invalid_options(self.options_kind, problems)
             return named
         agent = self.headers.get("User-Agent") or "unknown"
         return agent.split("/", 1)[0][:LONGEST_MANAGER]
 
-    def _check_manager(self, name: str) -> None:
+    def _manager_problems(self, name: str) -> list[Problem]:
         problems: list[Problem] = []
         if len(name.encode()) > LONGEST_MANAGER:
             problems.append(too_long("fieldManager", LONGEST_MANAGER))
         if not name.isprintable():
             problems.append(invalid("fieldManager", name, "should only contain printable characters"))
+        return problems
+
+    def check_write_options(self) -> None:
+        """All that is wrong with the query of a write, before its body is looked at."""
+        problems = self._manager_problems(self.query.get("fieldManager", ""))
+        if (dry_run := self.query.get("dryRun", "")) not in ("", "All"):
+            problems.append(not_supported("dryRun", [dry_run], ("All",)))
+        if (mode := self.query.get("fieldValidation", "")) not in FIELD_VALIDATION:
+            problems.append(not_supported("fieldValidation", mode, FIELD_VALIDATION))
         if problems:
             raise invalid_options(self.options_kind, problems)
 

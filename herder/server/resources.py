@@ -8,6 +8,12 @@ import msgspec
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
+# What is posted to a subresource that only acts. An empty group and version are those of the resource.
+ACTION_KINDS = {
+    "binding": {"group": "", "version": "", "kind": "Binding"},
+    "eviction": {"group": "policy", "version": "v1", "kind": "Eviction"},
+}
+
 
 class Scale(msgspec.Struct, frozen=True):
     """Where the scale subresource finds its numbers in the object, as dotted paths without the leading dot."""
@@ -55,9 +61,16 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     token: bool = False
     # A question that is answered and never stored.
     review: bool = False
+    # Subresources that are only ever posted: something is done with the object, and nothing of it is stored.
+    actions: tuple[str, ...] = ()
     openapi: dict[str, Any] | None = None
     columns: tuple[Column, ...] | None = None
     builtin: bool = True
+
+    @property
+    def is_stored(self) -> bool:
+        """Not so of a kind that is only an address to post to."""
+        return "get" in self.verbs
 
     @property
     def group_version(self) -> str:

@@ -12,8 +12,11 @@ from herder.server.access.reviews import review
 from herder.server.access.token_requests import create_token
 from herder.server.engine import Engine
 from herder.server.informing import Information
+from herder.server.presenting import accepted
 from herder.server.request import Answer, Request, Response, Target, parse_target
 from herder.server.served import Served
+from herder.server.verbs.binding import bind, bind_named_in_body
+from herder.server.verbs.eviction import evict
 from herder.server.verbs.get import get
 from herder.server.verbs.listing import list_objects
 from herder.server.verbs.patch import patch
@@ -30,8 +33,12 @@ ON_STATUS: dict[str, Verb] = {"get": get, "update": update, "patch": patch}
 ON_SUBRESOURCES: dict[str, dict[str, Verb]] = {
     "scale": {"get": get_scale, "update": put_scale, "patch": put_scale},
     "token": {"create": create_token},
+    "binding": {"create": bind},
+    "eviction": {"create": evict},
 }
 ON_REVIEWS: dict[str, Verb] = {"create": review}
+# Kinds that are only an address to post to.
+ON_ADDRESSES: dict[str, dict[str, Verb]] = {"bindings": {"create": bind_named_in_body}}
 
 
 # Watches do not count: they are answered at once, and then only stream.
@@ -44,6 +51,8 @@ class Router:
         self.information = Information(engine)
         self.most_in_flight = MOST_IN_FLIGHT
         self._in_flight = 0
+        # What only the engine's own programs may ask, under /herder/.
+        self.upkeep: Callable[[Request], Awaitable[Answer]] | None = None
 
     async def handle(self, request: Request) -> Answer:
         """Never raises for what a client did wrong: that is an answer, too."""
@@ -74,6 +83,8 @@ class Router:
         target = parse_target(request.path)
         if target is None:
             access.authorize(request, None)
+            if self.upkeep is not None and request.path.startswith("/herder/"):
+                return await self.upkeep(request)
             return await self.information.answer(request)
         served = self.engine.registry.find(target.group, target.version, target.plural)
         name = verb_of(request, target)
@@ -86,6 +97,8 @@ class Router:
             raise status.method_not_allowed()
         if verb is None or (not target.subresource and not served.allows(name)):
             raise status.method_not_allowed()
+        # Before anything is done: what was done could not be told.
+        accepted(request)
         if served.deprecation:
             request.warnings.append(served.deprecation)
         return await verb(self.engine, served, target, request)
@@ -99,7 +112,9 @@ def _verb(request: Request, target: Target, served: Served) -> Verb | None:
         return ON_SUBRESOURCES.get(target.subresource, ON_STATUS).get(request.verb)
     if target.name:
         return ON_ONE.get(request.verb)
-    return (ON_REVIEWS if served.resource.review else ON_MANY).get(request.verb)
+    if served.resource.review:
+        return ON_REVIEWS.get(request.verb)
+    return ON_ADDRESSES.get(served.table, ON_MANY).get(request.verb)
 
 
 def _fits(target: Target, served: Served) -> bool:
@@ -109,6 +124,10 @@ def _fits(target: Target, served: Served) -> bool:
         return False
     if target.name and resource.namespaced and not target.namespace:
         return False
+    if not resource.is_stored and not resource.review and (target.name or (resource.namespaced and not target.namespace)):
+        return False
+    if target.subresource in resource.actions:
+        return True
     allowed = {
         "": True,
         "status": resource.status,

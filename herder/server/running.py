@@ -18,6 +18,7 @@ from herder.api.world import World
 from herder.server.access.tokens import Signer
 from herder.server.engine import Engine
 from herder.server.housekeeping.accounts import DefaultAccounts
+from herder.server.housekeeping.budgets import Budgets
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
 from herder.server.housekeeping.expiry import Expiry
@@ -25,7 +26,8 @@ from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
-from herder.server.store import Database, DataError, Store, ThreadWriter
+from herder.server.store import Change, Database, DataError, Store, ThreadWriter
+from herder.server.upkeep import Upkeep
 from herder.server.writes import HOUSEKEEPING
 
 DATABASE = "herder.db"
@@ -60,17 +62,22 @@ class Running:
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
         self.router.information.not_ready = lambda: "; ".join(self._missing)
+        self.router.upkeep = Upkeep(self.engine, self._restored).answer
         self._kinds = CustomKinds(self.engine)
         self._garbage = Garbage(self.engine)
         self._namespaces = Namespaces(self.engine)
         self._accounts = DefaultAccounts(self.engine)
         self._aggregation = Aggregation(self.engine)
+        self._budgets = Budgets(self.engine)
         self._compaction = Compaction(self.engine)
         self.expiry = Expiry(self.engine)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        for keeper in (self._kinds, self._garbage, self._namespaces, self._accounts, self._aggregation):
+        for keeper in (
+            *(self._kinds, self._garbage, self._namespaces),
+            *(self._accounts, self._aggregation, self._budgets),
+        ):
             self._spawn(keeper.worker.run())
         for worker in (self._compaction, self.expiry):
             self._spawn(worker.run())
@@ -106,6 +113,11 @@ class Running:
         look()
         async with asyncio.timeout(READY_PATIENCE):
             await served.wait()
+
+    async def _restored(self, changes: list[Change]) -> None:
+        """A backup may be of an older version of the program, which had less."""
+        self._kinds.serve_again({change.record.key for change in changes if change.table == CRDS})
+        await self._first_objects()
 
     async def _ensure(self, group: str, plural: str, name: str, wanted: Document) -> None:
         """Made where it is missing; our own CRDs follow the version of the program."""

@@ -97,8 +97,9 @@ def not_acceptable(accepted: Sequence[str]) -> ApiError:
     return ApiError(406, "NotAcceptable", message)
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
-    return ApiError(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _details(resource, name))
+def already_exists(resource: Resource, name: str, terminating: bool = False) -> ApiError:
+    going = "object is being deleted: " if terminating else ""
+    return ApiError(409, "AlreadyExists", f'{going}{resource.qualified} "{name}" already exists', _details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str) -> ApiError:

@@ -87,6 +87,7 @@ class Writes:
     ) -> Outcome:
         """`given`: what admission adds to the spec, which belongs to no field manager. `entries`: who manages what, if decided."""
         metadata = metadata_of(obj)
+        versioned = bool(metadata.get("resourceVersion"))
         begin_life(obj, self.world)
         self._name(served, metadata)
         served.strategy.default(obj)
@@ -100,10 +101,12 @@ class Writes:
         problems = served.strategy.validate_create(obj, intent.typed)
         if problems:
             raise status.invalid(served.spoken_of, metadata.get("name", ""), problems)
+        if versioned:
+            raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
         key = key_of(metadata.get("namespace", ""), metadata["name"])
-        if self.store.latest(served.table, key) is not None:
+        if (existing := self.store.latest(served.table, key)) is not None:
             await self.settled(served, key)
-            raise status.already_exists(served.resource, metadata["name"])
+            raise status.already_exists(served.resource, metadata["name"], existing.terminating)
         if entries:
             metadata["managedFields"] = entries
         if given:
@@ -162,6 +165,18 @@ class Writes:
             await self.store.settled(served.table, key)
         except (StorageFullError, StoreStopped) as error:
             raise _not_stored(error) from None
+
+    async def amend(self, served: Served, key: str, make: Callable[[Document], Document], dry_run: bool) -> Outcome:
+        """A change that the engine itself makes because of an order (a binding, an eviction): the object's own rules are not asked,
+        its generation stays, and nobody is recorded as the manager of what changed."""
+        current = self.store.latest(served.table, key)
+        if current is None:
+            raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
+        new = make(self._read(served, current))
+        if same_but_for_version(new, self._read(served, current)):
+            await self.store.settled(served.table, key)
+            return Outcome(current.raw)
+        return await self._write(served, key, new, current, Intent(dry_run=dry_run))
 
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)

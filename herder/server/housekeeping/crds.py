@@ -46,6 +46,14 @@ class CustomKinds:
         elif change.kind == DELETED and change.table in self._emptying:
             self.worker.add(self._emptying[change.table])
 
+    def serve_again(self, names: set[str]) -> None:
+        """After a restore: a definition may be another one, though its name and its generation are the same."""
+        for name in names:
+            record = self._engine.store.get(CRDS, name)
+            document = record.document() if record is not None else {}
+            if document and _is_established(document):
+                self._serve(document)
+
     def _serve(self, crd: Document) -> None:
         spec = crd["spec"]
         versions = served_versions(crd)

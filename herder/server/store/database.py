@@ -118,10 +118,12 @@ class Database:
     def set_meta(self, key: str, value: str) -> None:
         self._connection.execute("REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = ()) -> None:
+    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = (), meta: Sequence[tuple[str, str]] = ()) -> None:
         """All of it durable, or nothing of it there."""
         with _Transaction(self._connection):
             self._insert(rows)
+            for key, value in meta:
+                self.set_meta(key, value)
             for upto, revisions in compactions:
                 self._compact(upto, revisions)
         self.commits += 1

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import secrets
+import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +60,8 @@ class Store:
         self._stopped = False
         self.on_failure: Callable[[BaseException], None] = lambda _: None
         self.compacted = int(database.meta("compacted") or 0)
+        # Whose revisions these are: those of another store mean nothing here.
+        self.identity = database.meta("identity") or _new_identity(database)
         self.revision = self._load(database)
         self._last = self.revision
         self.history = History(self.revision)
@@ -148,6 +153,16 @@ class Store:
             return self.get(kind, key)
         return None if pending.change.kind == DELETED else pending.change.record
 
+    def newest(self) -> dict[tuple[str, str], Record]:
+        """Everything as `latest` would say it."""
+        found = {(kind, key): record for kind, table in self._tables.items() for key, record in table.records.items()}
+        for slot, pending in self._pending.items():
+            if pending.change.kind == DELETED:
+                found.pop(slot, None)
+            else:
+                found[slot] = pending.change.record
+        return found
+
     def reserve(self) -> int:
         """The resourceVersion of the next write. Submit it before anything else is reserved: the log is in this order."""
         self._last += 1
@@ -162,22 +177,47 @@ class Store:
             await waiting
 
     def put(self, kind: str, record: Record, previous: Record | None) -> asyncio.Future[None]:
-        return self._submit(Change(kind, MODIFIED if previous else ADDED, record, previous), PUT)
+        return self._submit(Change(kind, MODIFIED if previous else ADDED, record, previous))
 
     def remove(self, kind: str, record: Record, previous: Record) -> asyncio.Future[None]:
         """`record` is the last state, with the resourceVersion of its deletion."""
-        return self._submit(Change(kind, DELETED, record, previous), DELETE)
+        return self._submit(Change(kind, DELETED, record, previous))
 
-    def _submit(self, change: Change, operation: int) -> asyncio.Future[None]:
+    def _submit(self, change: Change) -> asyncio.Future[None]:
         if self._stopped:
             raise StoreStopped(str(self._failure))
-        record = change.record
-        previous = change.previous.revision if change.previous else None
-        row = Row(record.revision, previous, operation, change.table, record.namespace, record.name, record.raw)
         pending = _Pending(change, asyncio.get_running_loop().create_future(), [])
-        self._pending[(change.table, record.key)] = pending
-        self._writer.submit(Job(self._epoch, lambda outcome: self._committed(pending, outcome), row))
+        self._pending[(change.table, change.record.key)] = pending
+        self._writer.submit(Job(self._epoch, lambda outcome: self._committed(pending, outcome), (_row_of(change),)))
         return pending.future
+
+    def replace(self, changes: Sequence[Change], compacted: int, meta: Sequence[tuple[str, str]]) -> asyncio.Future[None]:
+        """Many changes that are made together or not at all, and seen together. `compacted`: nobody can go back to before this."""
+        if self._stopped:
+            raise StoreStopped(str(self._failure))
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        all_pending = [_Pending(change, done, []) for change in changes]
+        for pending in all_pending:
+            self._pending[(pending.change.table, pending.change.record.key)] = pending
+        compact = (compacted, ()) if compacted > self.compacted else None
+
+        def committed(outcome: BaseException | None) -> None:
+            if outcome is None:
+                self.compacted = max(self.compacted, compacted)
+            for pending in all_pending:
+                self._committed(pending, outcome)
+            _settle_one(done, self._error_for(outcome) if outcome is not None else None)
+
+        self._writer.submit(Job(self._epoch, committed, [_row_of(change) for change in changes], compact, meta))
+        return done
+
+    def reserve_after(self, revision: int) -> None:
+        """The next write comes behind this one, wherever it was handed out."""
+        self._last = max(self._last, revision)
+
+    @property
+    def reserved(self) -> int:
+        return self._last
 
     def _committed(self, pending: _Pending, outcome: BaseException | None) -> None:
         if outcome is not None:
@@ -277,13 +317,17 @@ class Store:
 
 def _settle(pending: _Pending, error: BaseException | None) -> None:
     for future in (pending.future, *pending.others):
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(error)
-            future.exception()  # whoever asked may be gone: that is no news for the log
+        _settle_one(future, error)
+
+
+def _settle_one(future: asyncio.Future[None], error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+        future.exception()  # whoever asked may be gone: that is no news for the log
 
 
 def _change_of(replay: Replay) -> Change:
@@ -292,6 +336,21 @@ def _change_of(replay: Replay) -> Change:
     previous = Record(key, row.previous, replay.before) if row.previous is not None and replay.before is not None else None
     kind = DELETED if row.operation == DELETE else MODIFIED if row.previous is not None else ADDED
     return Change(row.kind, kind, Record(key, row.revision, row.data), previous)
+
+
+def _new_identity(database: Database) -> str:
+    identity = secrets.token_hex(16)
+    # One that could not be stored lasts until the next start: a restore then takes more care than it must.
+    with contextlib.suppress(sqlite3.Error):
+        database.set_meta("identity", identity)
+    return identity
+
+
+def _row_of(change: Change) -> Row:
+    record = change.record
+    previous = change.previous.revision if change.previous else None
+    operation = DELETE if change.kind == DELETED else PUT
+    return Row(record.revision, previous, operation, change.table, record.namespace, record.name, record.raw)
 
 
 def open_store(path: Path, make_writer: Callable[[Database], Writer]) -> Store:

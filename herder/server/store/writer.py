@@ -23,19 +23,27 @@ Committed = Callable[[BaseException | None], None]
 
 
 class Job:
-    """One step for the writer: a row to append, or a slice of compaction. `done` runs where the store lives.
+    """One step for the writer: rows to append together, or a slice of compaction. `done` runs where the store lives.
 
     `epoch` counts the failures that the store knew of when it decided on this step. A step from before a failure may rest on a
     write that was never stored, so the writer refuses it.
     """
 
-    __slots__ = ("compact", "done", "epoch", "row")
+    __slots__ = ("compact", "done", "epoch", "meta", "rows")
 
-    def __init__(self, epoch: int, done: Committed, row: Row | None = None, compact: Compaction | None = None) -> None:
+    def __init__(
+        self,
+        epoch: int,
+        done: Committed,
+        rows: Sequence[Row] = (),
+        compact: Compaction | None = None,
+        meta: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self.epoch = epoch
         self.done = done
-        self.row = row
+        self.rows = rows
         self.compact = compact
+        self.meta = meta
 
 
 class Writer(Protocol):
@@ -49,7 +57,11 @@ class Writer(Protocol):
 def run_batch(database: Database, batch: Sequence[Job]) -> BaseException | None:
     """The whole batch in one transaction, so that one fsync serves all of them."""
     try:
-        database.write([job.row for job in batch if job.row], [job.compact for job in batch if job.compact])
+        database.write(
+            [row for job in batch for row in job.rows],
+            [job.compact for job in batch if job.compact],
+            [pair for job in batch for pair in job.meta],
+        )
     except sqlite3.Error as error:
         if _is_full(error):
             return StorageFullError("the disk of the data directory is full: nothing was stored")

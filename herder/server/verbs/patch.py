@@ -43,25 +43,35 @@ def check_patch_type(request: Request, served: Served) -> str:
         raise status.too_large(BODY_LIMIT)
     if kind != APPLY_PATCH and "force" in request.query:
         raise status.invalid_options("PatchOptions", [forbidden("force", "may not be specified for non-apply patch")])
+    request.check_write_options()
     return kind
 
 
 def read_patch(request: Request, served: Served, schema: Document) -> Callable[[Document], Any]:
-    """What the patch does to a document, which it may change. `schema` is that of the document."""
+    """What the patch does to a document, which it may change. `schema` is that of the document. It is read when there is something
+    to patch: that it is missing is told first."""
     kind = check_patch_type(request, served)
-    patch: Any = _decode(request.body)
+    if kind == MERGE_PATCH:
+        return lambda document: apply_merge_patch(document, _read(request, dict, "an object"))
+    if kind == STRATEGIC_PATCH:
+        return lambda document: _apply_strategic(document, as_object(_read(request, dict, "an object")), schema)
+    return lambda document: _apply_json(document, _operations(request))
+
+
+def _read(request: Request, wanted: type, shape: str) -> Any:
+    patch = _decode(request.body)
     note_duplicates(request, patch)
-    wanted, shape = (list, "a list of operations") if kind == JSON_PATCH else (dict, "an object")
     if not isinstance(patch, wanted):
         raise status.bad_request(f"error decoding patch: it must be {shape}")
-    if kind == MERGE_PATCH:
-        return lambda document: apply_merge_patch(document, patch)
-    if kind == STRATEGIC_PATCH:
-        return lambda document: _apply_strategic(document, as_object(patch), schema)
+    return patch
+
+
+def _operations(request: Request) -> list[Any]:
+    patch = _read(request, list, "a list of operations")
     if len(patch) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise status.ApiError(413, "RequestEntityTooLarge", message)
-    return lambda document: _apply_json(document, patch)
+    return patch
 
 
 def note_duplicates(request: Request, patch: Any) -> None:

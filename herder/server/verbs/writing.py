@@ -38,8 +38,6 @@ def intent_of(request: Request, target: Target, typed: bool) -> Intent:
 async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     document, typed = read_document(request, served)
     check_namespace(document, target, served)
-    if metadata_of(document).get("resourceVersion"):
-        raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
     given = admit_create(engine, served, target.namespace, document)
     outcome = await engine.writes.create(served, document, intent_of(request, target, typed), given)
     return _answer(engine, served, request, outcome, 201)
@@ -99,13 +97,13 @@ def delete_options(request: Request) -> DeleteOptions:
             propagationPolicy=request.query.get("propagationPolicy"),
             orphanDependents=request.flag("orphanDependents") if "orphanDependents" in request.query else None,
         )
-    _check_options(options)
+    check_options(options)
     if request.dry_run:
         options.dryRun = ["All"]
     return options
 
 
-def _check_options(options: DeleteOptions) -> None:
+def check_options(options: DeleteOptions) -> None:
     problems: list[Problem] = []
     policy = options.propagationPolicy
     if policy is not None and options.orphanDependents is not None:

@@ -91,6 +91,7 @@ def test_versions_are_preferred_as_kubernetes_prefers_them() -> None:
 
 def test_core_resources_are_listed_with_the_subresources_that_are_served(discovery: Discovery) -> None:
     assert names(discovery.api_resources("", "v1")) == [
+        "bindings",
         "configmaps",
         "events",
         "namespaces",
@@ -103,6 +104,8 @@ def test_core_resources_are_listed_with_the_subresources_that_are_served(discove
         "persistentvolumes",
         "persistentvolumes/status",
         "pods",
+        "pods/binding",
+        "pods/eviction",
         "pods/status",
         "secrets",
         "serviceaccounts",

@@ -50,11 +50,11 @@ class BreakableDatabase(Database):
         rows = self._connection.execute("SELECT kind, namespace, name, data FROM current").fetchall()
         return {(kind, key_of(namespace, name)): data for kind, namespace, name, data in rows}
 
-    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = ()) -> None:
+    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = (), meta: Sequence[tuple[str, str]] = ()) -> None:
         self.batches.append(len(rows))
         if self.fails_before_commit:
             raise sqlite3.OperationalError("disk I/O error")
-        super().write(rows, compactions)
+        super().write(rows, compactions, meta)
         if self.fails_after_commit:
             self.stored_although_failed = list(rows)
             raise sqlite3.OperationalError("disk I/O error")

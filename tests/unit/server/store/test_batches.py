@@ -34,10 +34,10 @@ class SlowDatabase(BreakableDatabase):
         self.started = threading.Event()
         self.go_on = threading.Event()
 
-    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = ()) -> None:
+    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = (), meta: Sequence[tuple[str, str]] = ()) -> None:
         self.started.set()
         assert self.go_on.wait(10)
-        super().write(rows, compactions)
+        super().write(rows, compactions, meta)
 
 
 class SlowRig(Rig):
@@ -159,7 +159,7 @@ async def test_after_an_error_that_leaves_things_open_the_store_stops(tmp_path: 
 
 
 class ForgetfulDatabase(Database):
-    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = ()) -> None:
+    def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = (), meta: Sequence[tuple[str, str]] = ()) -> None:
         raise ValueError("no error that SQLite knows")
 
 
@@ -174,7 +174,7 @@ async def test_an_error_that_nobody_expects_reaches_whoever_waits(tmp_path: Path
         told.append(outcome)
         done.set()
 
-    writer.submit(Job(0, finished, Row(1, None, 0, "pods", "", "one", b"{}")))
+    writer.submit(Job(0, finished, [Row(1, None, 0, "pods", "", "one", b"{}")]))
     async with asyncio.timeout(10):
         await done.wait()
     assert [type(error) for error in told] == [ValueError]

@@ -1,4 +1,4 @@
-"""What kubectl does every day and the engine cannot answer yet. The marks are strict: once something works, its mark must go."""
+"""What kubectl does every day with nodes, and with what one may do."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,6 @@ import pytest
 
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.manifests import pod
-
-REVIEWS = pytest.mark.xfail(strict=True, reason="access reviews are not served yet")
-TOKENS = pytest.mark.xfail(strict=True, reason="tokens of service accounts are not served yet")
-STRATEGIC = pytest.mark.xfail(strict=True, reason="cordon sends a strategic merge patch, which is not understood yet")
-EVICTIONS = pytest.mark.xfail(strict=True, reason="needs strategic merge patch and the eviction subresource")
 
 
 @pytest.fixture
@@ -23,29 +18,24 @@ def _unschedulable(kubectl: Kubectl, node: str) -> str:
     return kubectl("get", "node", node, "-o", "jsonpath={.spec.unschedulable}")
 
 
-@REVIEWS
 @pytest.mark.parametrize("words", [("create", "pods"), ("delete", "nodes"), ("get", "/version"), ("*", "*")], ids=str)
 def test_whoever_may_do_everything_is_told_so(here: Kubectl, words: tuple[str, str]) -> None:
     assert here("auth", "can-i", *words) == "yes\n"
 
 
-@REVIEWS
 def test_all_that_one_may_do_is_listed(here: Kubectl) -> None:
     assert "*.*" in here("auth", "can-i", "--list")
 
 
-@REVIEWS
 def test_one_is_told_who_one_is(kubectl: Kubectl) -> None:
     assert "system:masters" in kubectl("auth", "whoami")
 
 
-@TOKENS
 def test_a_token_is_made_for_a_service_account(here: Kubectl) -> None:
     here("create", "serviceaccount", "robot")
     assert here("create", "token", "robot").count(".") == 2
 
 
-@STRATEGIC
 def test_a_node_is_closed_and_opened(kubectl: Kubectl, node: str) -> None:
     assert kubectl("cordon", node) == f"node/{node} cordoned\n"
     assert _unschedulable(kubectl, node) == "true"
@@ -53,13 +43,11 @@ def test_a_node_is_closed_and_opened(kubectl: Kubectl, node: str) -> None:
     assert _unschedulable(kubectl, node) == ""
 
 
-@STRATEGIC
 def test_an_empty_node_is_drained(kubectl: Kubectl, node: str) -> None:
     assert f"node/{node} drained" in kubectl("drain", node)
     assert _unschedulable(kubectl, node) == "true"
 
 
-@EVICTIONS
 def test_a_node_is_drained_of_its_pods(here: Kubectl, node: str) -> None:
     here.create(pod("away", node))
     said = here("drain", node, "--force", "--grace-period=0", "--timeout=10s")
@@ -67,7 +55,6 @@ def test_a_node_is_drained_of_its_pods(here: Kubectl, node: str) -> None:
     assert "not found" in here.refused("get", "pod", "away")
 
 
-@STRATEGIC
 def test_a_node_is_tainted(kubectl: Kubectl, node: str) -> None:
     assert kubectl("taint", "node", node, "example.com/x=y:NoSchedule") == f"node/{node} tainted\n"
     assert kubectl("taint", "node", node, "example.com/x-") == f"node/{node} untainted\n"
