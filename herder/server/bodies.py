@@ -11,6 +11,7 @@ import yaml
 
 from herder.api.problems import invalid, not_supported
 from herder.server import protobuf
+from herder.server.nesting import is_too_deep, too_deep
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
@@ -46,6 +47,7 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
     """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
     if kind == "application/json":
         raw = readable(raw)
+        check_depth(raw)
         try:
             return msgspec.json.decode(raw), raw
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -55,6 +57,12 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
     if kind == protobuf.MEDIA_TYPE:
         return _parse_protobuf(raw, expected)
     raise unsupported_media_type(BODY_TYPES)
+
+
+def check_depth(raw: bytes) -> None:
+    """Whatever walks through a document calls itself for each level of it."""
+    if is_too_deep(raw):
+        raise bad_request(f"the body of the request cannot be read: {too_deep()}")
 
 
 def readable(raw: bytes) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 
 from herder.api.problems import forbidden, invalid
 from herder.server import builtin_schemas, status
-from herder.server.bodies import IGNORE, STRICT, as_object, check_fields, media_type, readable, validation_mode
+from herder.server.bodies import IGNORE, STRICT, as_object, check_depth, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch, apply_strategic_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
@@ -84,6 +84,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
 
 
 def _decode(raw: bytes) -> Any:
+    check_depth(raw)
     try:
         return msgspec.json.decode(readable(raw))
     except (msgspec.DecodeError, RecursionError) as error:
