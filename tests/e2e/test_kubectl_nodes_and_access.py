@@ -1,5 +1,6 @@
 """What kubectl does every day with nodes, and with what one may do."""
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +11,11 @@ from tests.e2e.manifests import pod
 
 @pytest.fixture
 def node(kubectl: Kubectl) -> Iterator[str]:
-    yield "node-2"
-    kubectl.run("uncordon", "node-2")
+    """One of the test's own, on which nobody else has put anything."""
+    name = f"own-{uuid.uuid4().hex[:8]}"
+    kubectl.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    yield name
+    kubectl.run("delete", "node", name)
 
 
 def _unschedulable(kubectl: Kubectl, node: str) -> str:
