@@ -28,7 +28,9 @@ from herder.server.schema.patterns import PatternError, compile_pattern
     ],
 )
 def test_a_pattern_matches_what_it_matches_in_go(pattern: str, text: str, matches: bool):
-    assert (compile_pattern(pattern).search(text) is not None) is matches
+    assert compile_pattern(pattern).matches(text) is matches
+    # Long texts go another way, which must not say anything else.
+    assert compile_pattern(pattern)._automaton.search(text) is matches  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)", "(?!a)", "(?<=a)", r"(a)\1", "(", "[a", "a\\", "*", "(?P>x)", r"\p{Nonsense}"])
@@ -73,3 +75,10 @@ def test_a_format_tells_right_from_wrong(name: str, right: list[str], wrong: lis
 
 def test_a_format_that_kubernetes_does_not_know_means_nothing():
     assert string_format("made-up") is None
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(x+x+)+y"])
+def test_a_pattern_with_many_ways_to_fail_is_answered_all_the_same(pattern: str) -> None:
+    """By trying one way after the other these would take longer than anybody can wait."""
+    assert not compile_pattern(pattern).matches("a" * 60 + "!" + "x" * 60)
+    assert compile_pattern("^(a+)+$").matches("a" * 60)
