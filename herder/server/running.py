@@ -91,18 +91,19 @@ class Running:
         self._tasks.append(asyncio.create_task(work))
 
     async def _first_objects(self) -> None:
-        for name in FIRST_NAMESPACES:
-            await self._ensure("", "namespaces", name, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        for name, value, text in PRIORITY_CLASSES:
-            wanted = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-            await self._ensure("scheduling.k8s.io", "priorityclasses", name, {**wanted, "value": value, "description": text})
-        await ensure_roles(self.engine)
+        ours = {info.crd_name: crd_of(info) for info in KINDS}
+        # All at once: the disk is waited for once, not once for each.
+        await asyncio.gather(
+            *(self._ensure("", "namespaces", name, _namespace(name)) for name in FIRST_NAMESPACES),
+            *(self._ensure("scheduling.k8s.io", "priorityclasses", one[0], _priority_class(*one)) for one in PRIORITY_CLASSES),
+            *(self._ensure("apiextensions.k8s.io", "customresourcedefinitions", name, crd) for name, crd in ours.items()),
+            ensure_roles(self.engine),
+        )
         await self._aggregation.gather()
-        ours = [crd_of(kind) for kind in KINDS]
-        names = [crd["metadata"]["name"] for crd in ours]
-        for name, crd in zip(names, ours, strict=True):
-            await self._ensure("apiextensions.k8s.io", "customresourcedefinitions", name, crd)
-        # Not ready before the kinds can be used: the first `kubectl apply` must work.
+        await self._until_served(list(ours))
+
+    async def _until_served(self, names: list[str]) -> None:
+        """Not ready before the kinds can be used: the first `kubectl apply` must work."""
         served = asyncio.Event()
 
         def look() -> None:
@@ -135,6 +136,15 @@ class Running:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await asyncio.to_thread(self.engine.store.close)
+
+
+def _namespace(name: str) -> Document:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _priority_class(name: str, value: int, text: str) -> Document:
+    about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+    return {**about, "value": value, "description": text}
 
 
 def _with_spec(old: Document, wanted: Document) -> Document:
