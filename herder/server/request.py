@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
+from herder.api.integers import parse_int64
 from herder.api.problems import Problem, invalid, not_supported, too_long
 from herder.server.status import bad_request, invalid_options
 
@@ -48,10 +49,10 @@ class Request(msgspec.Struct, kw_only=True):
         text = self.query.get(name)
         if not text:
             return None
-        try:
-            return int(text)
-        except ValueError:
-            raise bad_request(f"{name}: Invalid value: {text!r}: must be a whole number") from None
+        number = parse_int64(text)
+        if number is None:
+            raise bad_request(f"{name}: Invalid value: {text[:40]!r}: must be a whole number")
+        return number
 
     @property
     def dry_run(self) -> bool:

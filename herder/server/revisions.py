@@ -18,7 +18,7 @@ def parse_revision(text: str | None) -> int | None:
     """None when it was not given."""
     if not text:
         return None
-    if not text.isdigit() or len(text) > 19:
+    if not (text.isascii() and text.isdigit()) or len(text) > 19:
         raise bad_request(f"resourceVersion: Invalid value: {text!r}: must be 0 or a resourceVersion that the server gave out")
     return int(text)
 

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 MAX_OPERATIONS = 10_000
+MOST_COPIED = 3 * 1024 * 1024
+LONGEST_INDEX = 9
 _ABSENT: Any = object()
 
 
@@ -23,15 +25,31 @@ def apply_json_patch(document: Any, patch: Any) -> Any:
     """Changes `document` in place and returns the result. On an error the document is in an undefined state: use a copy."""
     if not isinstance(patch, list):
         raise PatchError("a JSON patch must be a list of operations")
+    copied = _Copied()
     for number, operation in enumerate(patch):
         if not isinstance(operation, dict):
             raise PatchError(f"operation {number} must be an object with op and path")
-        run = _OPERATIONS.get(operation.get("op", ""))
+        op = operation.get("op")
+        run = _OPERATIONS.get(op) if isinstance(op, str) else None
         if run is None:
             known = ", ".join(_OPERATIONS)
-            raise PatchDoesNotFit(f"operation {number}: Unexpected kind: {operation.get('op')!r}; known are {known}")
+            raise PatchDoesNotFit(f"operation {number}: Unexpected kind: {op!r}; known are {known}")
+        if op == "copy":
+            copied.add(document, operation)
         document = run(document, operation)
     return document
+
+
+class _Copied:
+    """A few copies of copies would be more than fits into memory: what is copied in all is bounded, as in Kubernetes."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def add(self, document: Any, operation: dict[str, Any]) -> None:
+        self._bytes += len(msgspec.json.encode(_find(document, _pointer(operation, "from"))))
+        if self._bytes > MOST_COPIED:
+            raise PatchDoesNotFit(f"the copies of the patch are larger than {MOST_COPIED} bytes in all")
 
 
 def _pointer(operation: dict[str, Any], field: str = "path") -> list[str]:
@@ -53,9 +71,13 @@ def _shown(pointer: list[str]) -> str:
 
 def _index(part: str, length: int, pointer: list[str]) -> int:
     """A place in a list of that length; negative ones are refused, as RFC 6902 says."""
-    if not part.isdigit() or (len(part) > 1 and part[0] == "0") or int(part) >= length:
+    if not _is_index(part) or (len(part) > 1 and part[0] == "0") or int(part) >= length:
         raise PatchDoesNotFit(f"{_shown(pointer)}: there is no element {part} (the list has {length})")
     return int(part)
+
+
+def _is_index(part: str) -> bool:
+    return part.isascii() and part.isdigit() and len(part) <= LONGEST_INDEX
 
 
 def _step(node: Any, part: str, pointer: list[str]) -> Any:

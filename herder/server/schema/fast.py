@@ -30,7 +30,8 @@ def decoder_for(root: Node) -> msgspec.json.Decoder[Any] | None:
     """A decoder that accepts only what has no unknown fields and no wrong types; None where the schema has no such type."""
     try:
         return msgspec.json.Decoder(_Types().of(root))
-    except Recursive:
+    except (Recursive, RecursionError, ValueError, TypeError):
+        # Also names of fields that no type of ours can have.
         return None
 
 

@@ -6,7 +6,14 @@ What RE2 does not know (look-around, back-references) is refused, so that a CRD 
 from __future__ import annotations
 
 import re
+import re._constants as sre  # pyright: ignore[reportMissingImports]
+import re._parser as parser  # pyright: ignore[reportMissingImports]
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from herder.server.schema.automaton import Automaton, TooCostly
 
 _POSIX = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7F", "blank": r"\t ", "cntrl": r"\x00-\x1F\x7F", "digit": "0-9",
@@ -22,13 +29,85 @@ class PatternError(ValueError):
     """The pattern is not one that Go would compile."""
 
 
-@lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """The pattern, ready for `.search`. PatternError says what is wrong with it."""
+# Longer ones are no patterns that a person wrote.
+LONGEST = 10_000
+# In Go, too, nothing may be repeated more often.
+MOST_REPEATED = 1000
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> Pattern:
+    """PatternError says what is wrong with it."""
+    if len(pattern) > LONGEST:
+        raise PatternError("error parsing regexp: expression too large")
     try:
-        return re.compile(_Translation(pattern).text(), re.ASCII)
-    except re.error as error:
+        text = _Translation(pattern).text()
+        tree = parser.parse(text, re.ASCII)
+        return Pattern(Automaton(tree, tree.state.flags), _quick(tree, text))
+    except (re.error, OverflowError) as error:
         raise PatternError(f"error parsing regexp: {error}") from None
+    except (RecursionError, TooCostly):
+        raise PatternError("error parsing regexp: expression nests too deeply, or is too large") from None
+
+
+class Pattern:
+    """What Go's regexp does with it, in time that grows with the text alone."""
+
+    def __init__(self, automaton: Automaton, quick: re.Pattern[str] | None) -> None:
+        self._automaton = automaton
+        self._quick = quick
+
+    def matches(self, text: str) -> bool:
+        """Anywhere in the text."""
+        if self._quick is not None and len(text) <= QUICK_TEXT:
+            return self._quick.search(text) is not None
+        return self._automaton.search(text)
+
+    def find(self, text: str) -> str | None:
+        """The first match. PatternError where that would take too long."""
+        return next(self._all(text), None)
+
+    def find_all(self, text: str, most: int = -1) -> list[str]:
+        return list(islice(self._all(text), most if most >= 0 else None))
+
+    def _all(self, text: str) -> Iterator[str]:
+        if self._quick is not None and len(text) <= QUICK_TEXT:
+            yield from (match.group() for match in self._quick.finditer(text))
+            return
+        at = 0
+        try:
+            while at <= len(text) and (found := self._automaton.find(text, at)) is not None:
+                yield text[found[0] : found[1]]
+                at = found[1] + (found[0] == found[1])
+        except TooCostly as error:
+            raise PatternError(str(error)) from None
+
+
+# With no more than this, and nothing repeated within or beside another repetition, trying one way after the other is faster.
+QUICK_TEXT = 256
+_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
+
+
+def _quick(tree: Any, text: str) -> re.Pattern[str] | None:
+    """Python's own engine, where there is no more than one place at which it could try different lengths."""
+    return re.compile(text, re.ASCII) if _choices(tree) <= 1 else None
+
+
+def _choices(tree: Any) -> int:
+    """In how many places a match could have different lengths; what is repeated and itself has such places counts as many."""
+    found = 0
+    for op, argument in tree:
+        if op in _REPEATS:
+            least, most, inside = argument
+            if least != sre.MAXREPEAT and max(least, 0 if most == sre.MAXREPEAT else most) > MOST_REPEATED:
+                raise PatternError(f"error parsing regexp: invalid repeat count: `{{{least}}}`")
+            within = _choices(inside)
+            found += 1 + 10 * within if most > 1 else within + (least != most)
+        elif op is sre.SUBPATTERN:
+            found += _choices(argument[3])
+        elif op is sre.BRANCH:
+            found += 1 + sum(_choices(branch) for branch in argument[1])
+    return found
 
 
 class _Translation:

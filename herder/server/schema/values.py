@@ -104,7 +104,7 @@ def _check_string(value: str, node: Node, path: str, out: list[Problem]) -> None
         out.append(problems.too_long(where, raw["maxLength"]))
     elif len(value) < raw.get("minLength", 0):
         out.append(problems.invalid(where, value, f"{path} in body should be at least {raw['minLength']} chars long"))
-    elif "pattern" in raw and not compile_pattern(raw["pattern"]).search(value):
+    elif "pattern" in raw and not compile_pattern(raw["pattern"]).matches(value):
         out.append(problems.invalid(where, value, f"{path} in body should match '{raw['pattern']}'"))
     fits = string_format(node.format) if node.types in ((), ("string",)) else None
     if fits is not None and not fits(value):

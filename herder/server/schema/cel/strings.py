@@ -10,7 +10,7 @@ from herder.server.schema.cel.errors import CelError
 from herder.server.schema.cel.functions import function
 from herder.server.schema.cel.operators import to_string
 from herder.server.schema.cel.values import Duration, Timestamp
-from herder.server.schema.patterns import PatternError, compile_pattern
+from herder.server.schema.patterns import Pattern, PatternError, compile_pattern
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _VERB = re.compile(r"%(?:\.(\d+))?([a-zA-Z%])")
@@ -31,7 +31,7 @@ def _contains(text: str, part: str) -> bool:
     return part in text
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> Pattern:
     try:
         return compile_pattern(text)
     except PatternError as error:
@@ -40,24 +40,28 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 @function("string.matches(string) bool", "matches(string, string) bool")
 def _matches(text: str, pattern: str) -> bool:
-    return _pattern(pattern).search(text) is not None
+    return _pattern(pattern).matches(text)
 
 
 @function("string.find(string) string")
 def _find(text: str, pattern: str) -> str:
-    match = _pattern(pattern).search(text)
-    return match.group() if match else ""
+    try:
+        return _pattern(pattern).find(text) or ""
+    except PatternError as error:
+        raise CelError(str(error)) from None
 
 
 @function("string.findAll(string) list(string)")
 def _find_all(text: str, pattern: str) -> list[str]:
-    return [match.group() for match in _pattern(pattern).finditer(text)]
+    return _find_some(text, pattern, -1)
 
 
 @function("string.findAll(string, int) list(string)")
 def _find_some(text: str, pattern: str, most: int) -> list[str]:
-    found = _find_all(text, pattern)
-    return found if most < 0 else found[:most]
+    try:
+        return _pattern(pattern).find_all(text, most)
+    except PatternError as error:
+        raise CelError(str(error)) from None
 
 
 @function("string.charAt(int) string")
