@@ -59,7 +59,8 @@ def remove(victim: Victim, plural: str) -> None:
 
 
 KEYWORDS = st.sampled_from([
-    "type", "properties", "items", "additionalProperties", "pattern", "format", "enum", "default", "minimum", "maximum", "maxLength",
+    "type", "properties", "items", "additionalProperties", "pattern", "format", "enum", "default", "minimum", "maximum",
+    "maxLength",
     "minItems", "required", "nullable", "allOf", "anyOf", "oneOf", "not", "x-kubernetes-preserve-unknown-fields", "uniqueItems",
     "x-kubernetes-int-or-string", "x-kubernetes-embedded-resource", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
     "x-kubernetes-map-type", "x-kubernetes-validations", "multipleOf", "$ref", "title",
