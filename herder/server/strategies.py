@@ -48,6 +48,8 @@ class BuiltinStrategy:
         self.graceful = self._is_pod
 
     def conform(self, obj: Document) -> str | None:
+        if self._is_crd:
+            drop_nulls(obj.get("spec"))
         return builtin.conform(self._group, self._kind, obj)
 
     def default(self, obj: Document) -> None:
@@ -124,6 +126,24 @@ class EventStrategy(BuiltinStrategy):
         return sentence
 
 
+# What these hold is a value, and not a part of the schema.
+_VALUES = ("default", "enum", "example")
+_NAMES = ("properties", "patternProperties", "definitions", "dependencies")
+
+
+def drop_nulls(part: Any, is_names: bool = False) -> None:
+    """A field of a definition that is null is one that is not there. `is_names`: the keys are names, not fields."""
+    if isinstance(part, list):
+        for one in part:
+            drop_nulls(one)
+    elif isinstance(part, dict):
+        for name in [name for name, value in part.items() if value is None]:
+            del part[name]
+        for name, value in part.items():
+            if is_names or name not in _VALUES:
+                drop_nulls(value, name in _NAMES and not is_names)
+
+
 def schema_problems(crd: Document) -> list[Problem]:
     """What keeps the schemas of a CRD from being used; a rule that we could not evaluate is refused here, never ignored."""
     problems: list[Problem] = []
@@ -160,7 +180,7 @@ class CustomStrategy:
         self._default = default
 
     def conform(self, obj: Document) -> str | None:
-        return None
+        return builtin.conform_metadata(obj)
 
     def default(self, obj: Document) -> None:
         self._schema.apply_defaults(obj)

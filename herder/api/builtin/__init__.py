@@ -13,7 +13,7 @@ from herder.api.builtin import cluster, config, definitions, pod_updates, pods, 
 from herder.api.builtin.defaults import default
 from herder.api.builtin.prepare import prepare_for_create, prepare_for_update, qos_class
 from herder.api.builtin.semantics import Document, Problems, without_repeats
-from herder.api.builtin.shapes import conform
+from herder.api.builtin.shapes import conform, conform_metadata
 from herder.api.problems import Problem
 
 
@@ -75,6 +75,7 @@ def validate_update(group: str, kind: str, new: dict[str, Any], old: dict[str, A
 __all__ = [
     "BUILT_IN",
     "conform",
+    "conform_metadata",
     "default",
     "prepare_for_create",
     "prepare_for_update",

@@ -18,6 +18,7 @@ from msgspec import inspect
 
 from herder.api.builtin.schema_shapes import schema_mismatch
 from herder.api.core import CORE_KINDS
+from herder.api.meta import ObjectMeta
 from herder.api.problems import shown
 from herder.api.quantity import Quantity, parse_quantity
 from herder.api.views import MICRO, QUANTITY_PATTERN
@@ -56,6 +57,24 @@ def conform(group: str, kind: str, document: dict[str, Any]) -> str | None:
     except _Mismatch as mismatch:
         return mismatch.sentence()
     return None
+
+
+def conform_metadata(document: dict[str, Any]) -> str | None:
+    """The same for the metadata alone, of a kind that is not built in."""
+    metadata = document.get("metadata")
+    if metadata is None:
+        return None
+    try:
+        _metadata_shape()(metadata)
+    except _Mismatch as mismatch:
+        mismatch.steps.append(".metadata")
+        return mismatch.sentence()
+    return None
+
+
+@cache
+def _metadata_shape() -> Check:
+    return _check_for(inspect.type_info(ObjectMeta))
 
 
 @cache
@@ -151,14 +170,16 @@ def _struct(kind: inspect.StructType) -> Check:
 
 
 def _list(check_item: Check, of_objects: bool) -> Check:
+    of_text = check_item is _text
+
     def check(value: Any) -> Any:
         if type(value) is not list:
             return _fail(value, "array")
         index = 0
         try:
             for index, item in enumerate(value):
-                # Go makes an empty object of a null among objects.
-                value[index] = {} if item is None and of_objects else check_item(item)
+                # Go makes an empty object of a null among objects, and an empty text of one among texts.
+                value[index] = {} if item is None and of_objects else "" if item is None and of_text else check_item(item)
         except _Mismatch as mismatch:
             mismatch.steps.append(f"[{index}]")
             raise

@@ -11,6 +11,7 @@ from herder.api.problems import forbidden, invalid
 from herder.server import builtin_schemas, status
 from herder.server.bodies import IGNORE, STRICT, as_object, check_depth, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
+from herder.server.nesting import too_deep
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch, apply_strategic_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
 from herder.server.presenting import one
@@ -87,7 +88,7 @@ def _decode(raw: bytes) -> Any:
     check_depth(raw)
     try:
         return msgspec.json.decode(readable(raw))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 
 
@@ -98,6 +99,8 @@ def _apply_json(document: Document, patch: Any) -> Any:
         raise status.bad_request(str(error)) from None
     except PatchDoesNotFit as error:
         raise status.patch_does_not_fit(f"the patch does not fit the object: {error}") from None
+    except RecursionError:
+        raise status.patch_does_not_fit(f"the patch does not fit the object: {too_deep()}") from None
 
 
 def _apply_strategic(document: Document, patch: Document, schema: Document) -> Document:
@@ -130,6 +133,8 @@ def patched(request: Request, served: Served, target: Target, change: Callable[[
 def _check_fields(request: Request, served: Served, new: Document) -> None:
     try:
         check_fields(request, served, new, msgspec.json.encode(new), once=True)
+    except RecursionError:
+        raise status.invalid_patch(too_deep()) from None
     except status.ApiError as error:
         if error.code != 400:
             raise

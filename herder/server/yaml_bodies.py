@@ -1,0 +1,181 @@
+"""YAML as Kubernetes reads it, within bounds: how deep it may go, how much it may hold, and how much it may become by aliases.
+
+Built from the parser's events, one after the other: the usual loader calls itself for each level, which a deep enough body turns
+into a crash of the whole process, and a body of few lines can stand for more than fits into memory.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import yaml
+from yaml import events
+
+from herder.server.nesting import DEEPEST, too_deep
+
+MOST_NODES = 200_000
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_STRING = "tag:yaml.org,2002:str"
+# What looks like a time stays the text that it is.
+_RESOLVERS: dict[Any, list[tuple[str, Any]]] = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_SCALARS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "null", "str", "merge", "binary"))
+
+
+class YamlError(ValueError):
+    """It is not YAML, or not such that can be read here."""
+
+
+class _Open:
+    """A list or mapping that is being read. `key` is what the next value of a mapping belongs to."""
+
+    __slots__ = ("anchor", "before", "key", "merged", "value", "waiting_for_value")
+
+    def __init__(self, value: Any, anchor: str | None, before: int) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.before = before
+        self.key: Any = None
+        self.waiting_for_value = False
+        self.merged: list[Any] = []
+
+
+class _Merge:
+    pass
+
+
+MERGE = _Merge()
+
+
+def read_yaml(raw: bytes) -> Any:
+    """The one document in `raw`; YamlError when there is not exactly one that is sound."""
+    try:
+        return _Reading().read(raw)
+    except yaml.YAMLError as error:
+        raise YamlError(str(error)) from None
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self._constructor = yaml.constructor.SafeConstructor()
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._nodes = 0
+        self._documents: list[Any] = []
+
+    def read(self, raw: bytes) -> Any:
+        for event in yaml.parse(raw, Loader=_Loader):
+            self._take(event)
+        if len(self._documents) > 1:
+            raise YamlError("more than one document")
+        return self._documents[0] if self._documents else None
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, events.ScalarEvent):
+            self._count(1)
+            self._add(self._scalar(event), event.anchor, 1)
+        elif isinstance(event, events.MappingStartEvent | events.SequenceStartEvent):
+            self._start(event)
+        elif isinstance(event, events.CollectionEndEvent):
+            self._end()
+        elif isinstance(event, events.AliasEvent):
+            self._alias(event.anchor)
+
+    def _count(self, nodes: int) -> None:
+        self._nodes += nodes
+        if self._nodes > MOST_NODES:
+            raise YamlError(f"it holds more than {MOST_NODES} values, or stands for so many by its aliases; send JSON")
+
+    def _start(self, event: Any) -> None:
+        if len(self._open) >= DEEPEST:
+            raise YamlError(too_deep())
+        self._count(1)
+        if event.tag not in (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"):
+            raise YamlError(f"the tag {event.tag} has no meaning in JSON")
+        if event.anchor:
+            self._anchors.pop(event.anchor, None)
+        value: Any = {} if isinstance(event, events.MappingStartEvent) else []
+        self._open.append(_Open(value, event.anchor, self._nodes))
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        for merged in reversed(done.merged):
+            done.value = {**merged, **done.value}
+        self._add(done.value, done.anchor, self._nodes - done.before + 1)
+
+    def _alias(self, name: str) -> None:
+        if name not in self._anchors:
+            raise YamlError(f"the alias {name!r} stands for nothing that is whole")
+        value, size = self._anchors[name]
+        self._count(size)
+        self._add(value, None, size)
+
+    def _scalar(self, event: Any) -> Any:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = _resolve(event.value) if event.implicit[0] else _STRING
+        if tag not in _SCALARS:
+            raise YamlError(f"the tag {tag} has no meaning in JSON")
+        if tag == _MERGE:
+            return MERGE
+        if tag == _STRING:
+            return event.value
+        try:
+            value = self._constructor.construct_object(yaml.ScalarNode(tag, event.value))
+        except (ValueError, OverflowError, IndexError, KeyError) as error:
+            raise YamlError(f"{event.value[:40]!r} cannot be read: {error}") from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise YamlError(f"{event.value} is no number that JSON has")
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def _add(self, value: Any, anchor: str | None, size: int) -> None:
+        if anchor:
+            self._anchors[anchor] = (value, size)
+        if not self._open:
+            self._documents.append(_plain(value))
+            return
+        parent = self._open[-1]
+        if isinstance(parent.value, list):
+            parent.value.append(_plain(value))
+        elif parent.waiting_for_value:
+            parent.waiting_for_value = False
+            self._put(parent, value)
+        else:
+            parent.waiting_for_value = True
+            parent.key = value if value is MERGE else _key(value)
+
+    def _put(self, parent: _Open, value: Any) -> None:
+        if parent.key is not MERGE:
+            parent.value[parent.key] = _plain(value)
+            return
+        several = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, dict) for one in several):
+            raise YamlError("only mappings can be merged by <<")
+        parent.merged.extend(reversed(several))
+
+
+def _resolve(text: str) -> str:
+    for tag, pattern in (*_RESOLVERS.get(text[:1], ()), *_RESOLVERS.get(None, ())):
+        if pattern.match(text):
+            return tag
+    return _STRING
+
+
+def _plain(value: Any) -> Any:
+    return "<<" if value is MERGE else value
+
+
+def _key(value: Any) -> str:
+    """Keys are text in JSON: numbers and truths as they are written there."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    raise YamlError("a key must be text")
