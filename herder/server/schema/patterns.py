@@ -71,13 +71,21 @@ class Pattern:
         return list(islice(self._all(text), most if most >= 0 else None))
 
     def _all(self, text: str) -> Iterator[str]:
+        """An empty match that touches the one before it does not count, as in Go."""
+        before = -1
+        for start, end in self._spans(text):
+            if start != end or start != before:
+                yield text[start:end]
+            before = end
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._quick is not None and len(text) <= QUICK_TEXT:
-            yield from (match.group() for match in self._quick.finditer(text))
+            yield from (match.span() for match in self._quick.finditer(text))
             return
         at = 0
         try:
             while at <= len(text) and (found := self._automaton.find(text, at)) is not None:
-                yield text[found[0] : found[1]]
+                yield found
                 at = found[1] + (found[0] == found[1])
         except TooCostly as error:
             raise PatternError(str(error)) from None

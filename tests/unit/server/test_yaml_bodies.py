@@ -1,0 +1,61 @@
+"""YAML is read as Kubernetes reads it, and within bounds."""
+
+from typing import Any
+
+import pytest
+
+from herder.server.yaml_bodies import YamlError, read_yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: 1\nb: [x, 2.5, true, null, ~, 0x1f, '5', \"q\"]\n", {"a": 1, "b": ["x", 2.5, True, None, None, 31, "5", "q"]}),
+        ("when: 2026-01-01\nat: 2026-01-01T00:00:00Z", {"when": "2026-01-01", "at": "2026-01-01T00:00:00Z"}),
+        ("base: &b {x: 1, y: 2}\nz: {<<: *b, y: 3}\n", {"base": {"x": 1, "y": 2}, "z": {"x": 1, "y": 3}}),
+        ("z: {<<: [{a: 1}, {a: 2, b: 3}]}", {"z": {"a": 1, "b": 3}}),
+        ("- &a [x]\n- *a\n", [["x"], ["x"]]),
+        ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
+        ("yes: no\n1: 2\n", {"true": False, "1": 2}),
+        ('{"json": [1, {"a": "b"}]}', {"json": [1, {"a": "b"}]}),
+        ("", None),
+        ("# nothing\n", None),
+        ("a: !!str 5", {"a": "5"}),
+    ],
+)
+def test_values(text: str, value: Any) -> None:
+    assert read_yaml(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [",
+        "a: &a [*a]",
+        "a: *b",
+        "a: .nan",
+        "a: !!set {b}",
+        "a: !local b",
+        "? [a]\n: b",
+        "a: 1\n---\nb: 2",
+        "[" * 1000,
+        "[" * 100_000 + "]" * 100_000,
+        "- " * 100_000,
+        "a: " + "9" * 5000,
+        "<<: 5",
+        "x: [" + "a," * 250_000 + "]",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(YamlError):
+        read_yaml(text.encode())
+
+
+def test_few_lines_cannot_stand_for_a_mountain() -> None:
+    lines = ["a: &a [x,x,x,x,x,x,x,x,x]"]
+    for level in "bcdefghij":
+        before = chr(ord(level) - 1)
+        lines.append(f"{level}: &{level} [{','.join([f'*{before}'] * 9)}]")
+    with pytest.raises(YamlError, match="more than"):
+        read_yaml("\n".join(lines).encode())
