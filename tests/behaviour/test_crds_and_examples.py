@@ -72,7 +72,7 @@ async def test_an_example_is_created_and_kept_whole(api: Api, namespace: str, un
 
 
 def _applied(stored: Json) -> list[Json]:
-    """What an apply has written, and when. On a real cluster controllers write beside it, so that the resourceVersion says little."""
+    """What an apply has written, and when. On a real cluster controllers write beside it: the resourceVersion says little."""
     return [entry for entry in stored["metadata"]["managedFields"] if entry["manager"] == "kubectl"]
 
 
