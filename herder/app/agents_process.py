@@ -9,6 +9,7 @@ import signal
 from herder.api.world import RealWorld
 from herder.app.data_directory import DataDirectory
 from herder.kube.client import Client
+from herder.kube.http import HttpTransport
 from herder.nodes.agent import NodeAgent
 
 CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
@@ -18,7 +19,7 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Client(directory.socket, "herder-agent") as client:
+    async with Client(HttpTransport.over_socket(directory.socket, "herder-agent"), "herder-agent") as client:
         agents = [NodeAgent(client, RealWorld(), f"node-{number}", runtime, CAPACITY) for number in range(1, nodes + 1)]
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))

@@ -1,61 +1,239 @@
-"""A small client of a Kubernetes API: enough for an agent to keep its own objects. Over a unix socket, for now."""
+"""A client of a Kubernetes API. It reads typed views, and writes patches: there is no way to put a whole object back."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from pathlib import Path
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, Literal, TypeVar
 
-import aiohttp
 import msgspec
 
+from herder.api.meta import Identified, ListMeta
+from herder.kube.errors import KubeError, NotFound, Unreadable, error_from
+from herder.kube.resources import Key, Resource
+from herder.kube.transport import Call, Reply, Transport
+
 LOOK_AGAIN = 0.05
+PAGE = 500
 MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 Document = dict[str, Any]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+V = TypeVar("V", bound=Identified)
 
 
-class ApiStatusError(Exception):
-    """The API said no. `code` and `reason` are for programs, the text for people."""
+class Selection(msgspec.Struct, frozen=True):
+    """Which objects of a kind: all of them, unless it says less."""
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+    def query(self) -> dict[str, str]:
+        asked = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {name: value for name, value in asked.items() if value}
+
+
+EVERYTHING = Selection()
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Some objects as raw bytes, and how to go on."""
+
+    items: list[msgspec.Raw] = []
+    metadata: ListMeta = ListMeta()
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the object as raw bytes."""
+
+    type: str
+    object: msgspec.Raw
+
+
+class Listing(msgspec.Struct, Generic[V], frozen=True):
+    items: list[V]
+    resource_version: str
+
+
+_page = msgspec.json.Decoder(Page)
+_event = msgspec.json.Decoder(WatchEvent)
 
 
 class Client:
-    def __init__(self, socket: Path, manager: str) -> None:
-        self._session = aiohttp.ClientSession(
-            "http://herder", connector=aiohttp.UnixConnector(str(socket)), headers={"User-Agent": f"{manager}/1"}
-        )
+    def __init__(self, transport: Transport, manager: str) -> None:
+        """`manager` is the name under which our fields stand in managedFields."""
+        self.transport = transport
+        self.manager = manager
 
     async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self._session.close()
+        await self.transport.close()
 
     async def wait_until_ready(self) -> None:
         """For those who start together with the server."""
         while True:
-            with contextlib.suppress(aiohttp.ClientError, OSError):
-                async with self._session.get("/readyz") as response:
-                    if response.status == 200:
-                        return
+            with contextlib.suppress(KubeError):
+                reply = await self.transport.send(Call("GET", "/readyz", accept="*/*"))
+                if reply.status == 200:
+                    return
             await asyncio.sleep(LOOK_AGAIN)
 
-    async def create(self, path: str, document: Document) -> Document:
-        return await self._send("POST", path, document, "application/json")
+    # Reads.
 
-    async def patch(self, path: str, patch: Document) -> Document:
-        return await self._send("PATCH", path, patch, MERGE_PATCH)
+    async def get(self, resource: Resource[V], key: Key) -> V:
+        """Live, not from a cache."""
+        return _read(resource, await self._ask(Call("GET", resource.path(*key))))
 
-    async def _send(self, method: str, path: str, document: Document, content_type: str) -> Document:
-        headers = {"Content-Type": content_type}
-        async with self._session.request(method, path, data=msgspec.json.encode(document), headers=headers) as response:
-            answer: Document = msgspec.json.decode(await response.read())
-        if response.status >= 400:
-            raise ApiStatusError(response.status, answer.get("reason", ""), answer.get("message", ""))
-        return answer
+    async def find(self, resource: Resource[V], key: Key) -> V | None:
+        """The same; None where there is none."""
+        try:
+            return await self.get(resource, key)
+        except NotFound:
+            return None
+
+    async def list(self, resource: Resource[V], selection: Selection = EVERYTHING) -> Listing[V]:
+        """Live, all pages, typed. For what has to be kept up to date there is the cache."""
+        items: list[V] = []
+        version = ""
+        async for page in self.pages(resource, selection):
+            items += [_decode(resource, raw) for raw in page.items]
+            version = page.metadata.resource_version or ""
+        return Listing(items, version)
+
+    async def pages(
+        self, resource: Resource[Any], selection: Selection = EVERYTHING, *, resource_version: str = "", limit: int = PAGE
+    ) -> AsyncGenerator[Page]:
+        """Raw. With a resourceVersion: a state at least as new as that one; "0" is whatever the server has at hand."""
+        query = {**selection.query(), "limit": str(limit)}
+        if resource_version:
+            query |= {"resourceVersion": resource_version, "resourceVersionMatch": "NotOlderThan"}
+        while True:
+            page = _read_page(await self._ask(Call("GET", resource.path(selection.namespace), query, patience=None)))
+            yield page
+            if not page.metadata.continue_:
+                return
+            query = {**selection.query(), "limit": str(limit), "continue": page.metadata.continue_}
+
+    async def watch(
+        self, resource: Resource[Any], resource_version: str, selection: Selection = EVERYTHING, *, seconds: int | None = None
+    ) -> AsyncGenerator[WatchEvent]:
+        """All that happened after this resourceVersion, with bookmarks. Ends when the server ends it, after `seconds` where given;
+        an ERROR event is raised as its error."""
+        query = {**selection.query(), "watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+        if seconds is not None:
+            query["timeoutSeconds"] = str(seconds)
+        call = Call("GET", resource.path(selection.namespace), query, patience=None)
+        async with self.transport.stream(call) as pieces:
+            async for line in _lines(pieces):
+                event = _read_event(line)
+                if event.type == "ERROR":
+                    raise error_from(500, bytes(event.object))
+                yield event
+
+    # Writes.
+
+    async def create(self, resource: Resource[V], document: Document, namespace: str = "") -> V:
+        """The kind and apiVersion are filled in; the namespace is that of the document unless given."""
+        namespace = namespace or document.get("metadata", {}).get("namespace", "")
+        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
+        call = Call("POST", resource.path(namespace), self._managed(), msgspec.json.encode(whole))
+        return _read(resource, await self._ask(call))
+
+    async def patch(
+        self,
+        resource: Resource[V],
+        key: Key,
+        patch: Document | list[Any],
+        *,
+        subresource: str = "",
+        content_type: str = MERGE_PATCH,
+    ) -> V:
+        """A merge patch, unless said otherwise. Preconditions (uid, resourceVersion) go into the patch's own metadata."""
+        call = Call("PATCH", resource.path(*key, subresource), self._managed(), msgspec.json.encode(patch), content_type)
+        return _read(resource, await self._ask(call))
+
+    async def apply(
+        self, resource: Resource[V], key: Key, document: Document, *, subresource: str = "", manager: str = "", force: bool = True
+    ) -> V:
+        """Server-side apply: what the document holds is ours from now on, what we no longer say is taken away."""
+        metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {}), **document.get("metadata", {})}
+        whole = {**document, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        query = {"fieldManager": manager or self.manager, "force": "true" if force else "false"}
+        call = Call("PATCH", resource.path(*key, subresource), query, msgspec.json.encode(whole), APPLY_PATCH)
+        return _read(resource, await self._ask(call))
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_period_seconds: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        """With a uid or resourceVersion only that very object, in that very state."""
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        options: Document = {"preconditions": {name: value for name, value in preconditions.items() if value}}
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
+        body = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", **options})
+        await self._ask(Call("DELETE", resource.path(*key), body=body))
+
+    async def post(self, resource: Resource[Any], key: Key, subresource: str, document: Document) -> None:
+        """For subresources that act: binding, eviction."""
+        call = Call("POST", resource.path(*key, subresource), self._managed(), msgspec.json.encode(document))
+        await self._ask(call)
+
+    def _managed(self) -> Mapping[str, str]:
+        return {"fieldManager": self.manager}
+
+    async def _ask(self, call: Call) -> Reply:
+        reply = await self.transport.send(call)
+        if reply.status >= 400:
+            raise error_from(reply.status, reply.body)
+        return reply
+
+
+def _read(resource: Resource[V], reply: Reply) -> V:
+    return _decode(resource, reply.body)
+
+
+def _decode(resource: Resource[V], raw: bytes | msgspec.Raw) -> V:
+    try:
+        return resource.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"an object of {resource.qualified} cannot be read: {error}") from error
+
+
+def _read_page(reply: Reply) -> Page:
+    try:
+        return _page.decode(reply.body)
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"the answer is not a list: {error}") from error
+
+
+def _read_event(line: bytes) -> WatchEvent:
+    try:
+        return _event.decode(line)
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"a line of the watch is not an event: {error}") from error
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Pieces end anywhere, events end with their line."""
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
+        for line in whole:
+            if line:
+                yield line

@@ -6,15 +6,17 @@ What runs on a node comes with virtual machines; a Node that nobody renews is on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
-import aiohttp
 import structlog
 
 from herder.api.world import World, micro_timestamp, timestamp
-from herder.kube.client import ApiStatusError, Client
+from herder.kube.client import Client
+from herder.kube.errors import AlreadyExists, KubeError
+from herder.kube.resources import LEASES, NODES, Anything, Key
 
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+LEASE_NAMESPACE = "kube-node-lease"
 RENEW_EVERY = 10.0
 LEASE_SECONDS = 40
 RETRY_AFTER = 1.0
@@ -48,22 +50,19 @@ class NodeAgent:
                 while True:
                     await asyncio.sleep(RENEW_EVERY)
                     await self._renew()
-            except (ApiStatusError, aiohttp.ClientError, OSError) as error:
+            except KubeError as error:
                 log.warning("the node could not be renewed, will try again", node=self._name, error=str(error))
                 await asyncio.sleep(RETRY_AFTER)
 
     async def _register(self) -> None:
-        await self._make("/api/v1/nodes", self._node())
-        await self._client.patch(f"/api/v1/nodes/{self._name}/status", {"status": self._status()})
+        await self._make(NODES, self._node())
+        await self._client.patch(NODES, Key("", self._name), {"status": self._status()}, subresource="status")
         await self._make(LEASES, self._lease())
         await self._renew()
 
-    async def _make(self, path: str, document: Document) -> None:
-        try:
-            await self._client.create(path, document)
-        except ApiStatusError as error:
-            if error.reason != "AlreadyExists":
-                raise
+    async def _make(self, resource: Anything, document: Document) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(resource, document)
 
     async def _renew(self) -> None:
         spec = {
@@ -71,7 +70,7 @@ class NodeAgent:
             "leaseDurationSeconds": LEASE_SECONDS,
             "renewTime": micro_timestamp(self._world.now()),
         }
-        await self._client.patch(f"{LEASES}/{self._name}", {"spec": spec})
+        await self._client.patch(LEASES, Key(LEASE_NAMESPACE, self._name), {"spec": spec})
 
     def _node(self) -> Document:
         labels = {
@@ -80,7 +79,7 @@ class NodeAgent:
             "kubernetes.io/arch": "amd64",
             "herder.dev/runtime": self._runtime.split(":", 1)[0],
         }
-        return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self._name, "labels": labels}, "spec": {}}
+        return {"metadata": {"name": self._name, "labels": labels}, "spec": {}}
 
     def _status(self) -> Document:
         now = timestamp(self._world.now())
@@ -105,8 +104,6 @@ class NodeAgent:
 
     def _lease(self) -> Document:
         return {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": self._name, "namespace": "kube-node-lease"},
+            "metadata": {"name": self._name, "namespace": LEASE_NAMESPACE},
             "spec": {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS},
         }

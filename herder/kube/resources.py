@@ -1,0 +1,103 @@
+"""The resources that we talk about: how each is called on the wire, and the view that reads it."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from herder.api import core, kinds, registry
+from herder.api.meta import Identified
+
+V = TypeVar("V", bound=Identified, covariant=True)
+
+
+class Key(NamedTuple):
+    """Which object: what a controller is asked to look at, and nothing more."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def key_of(thing: Identified) -> Key:
+    return Key(thing.namespace, thing.name)
+
+
+class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
+    """One kind, as it is served. Compared by identity: there is one of each."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool
+    view: type[V]
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """`pods`, `virtualmachines.kubevirt.io`: for people, logs and metrics."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Without a namespace: all of them."""
+        parts = [f"/apis/{self.group}" if self.group else "/api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        parts += [quote(part, safe="/") for part in (name, subresource) if part]
+        return "/".join(parts)
+
+    def decode(self, raw: bytes | msgspec.Raw) -> V:
+        """Raises msgspec's error where the object is not what the view says."""
+        return msgspec.json.decode(raw, type=self.view)
+
+
+Anything = Resource[Any]
+
+
+def _core(view: type[V], plural: str, group: str = "", version: str = "v1", namespaced: bool = True, kind: str = "") -> Resource[V]:
+    return Resource(group=group, version=version, plural=plural, kind=kind or view.__name__, namespaced=namespaced, view=view)
+
+
+def _ours(view: type[V], info: registry.KindInfo) -> Resource[V]:
+    return Resource(
+        group=info.group, version=info.version, plural=info.plural, kind=info.kind, namespaced=info.namespaced, view=view
+    )
+
+
+CONFIG_MAPS = _core(core.ConfigMap, "configmaps")
+EVENTS = _core(core.EventsEvent, "events", "events.k8s.io", kind="Event")
+NAMESPACES = _core(core.Namespace, "namespaces", namespaced=False)
+NODES = _core(core.Node, "nodes", namespaced=False)
+VOLUMES = _core(core.PersistentVolume, "persistentvolumes", namespaced=False)
+CLAIMS = _core(core.PersistentVolumeClaim, "persistentvolumeclaims")
+PODS = _core(core.Pod, "pods")
+SECRETS = _core(core.Secret, "secrets")
+SERVICE_ACCOUNTS = _core(core.ServiceAccount, "serviceaccounts")
+DEFINITIONS = _core(core.CustomResourceDefinition, "customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
+CONTROLLER_REVISIONS = _core(core.ControllerRevision, "controllerrevisions", "apps")
+DEPLOYMENTS = _core(core.Deployment, "deployments", "apps")
+REPLICA_SETS = _core(core.ReplicaSet, "replicasets", "apps")
+STATEFUL_SETS = _core(core.StatefulSet, "statefulsets", "apps")
+LEASES = _core(core.Lease, "leases", "coordination.k8s.io")
+BUDGETS = _core(core.PodDisruptionBudget, "poddisruptionbudgets", "policy")
+PRIORITY_CLASSES = _core(core.PriorityClass, "priorityclasses", "scheduling.k8s.io", namespaced=False)
+STORAGE_CLASSES = _core(core.StorageClass, "storageclasses", "storage.k8s.io", namespaced=False)
+
+MACHINES = _ours(kinds.VirtualMachine, registry.MACHINE)
+INSTANCES = _ours(kinds.VirtualMachineInstance, registry.INSTANCE)
+MIGRATIONS = _ours(kinds.VirtualMachineInstanceMigration, registry.MIGRATION)
+POOLS = _ours(kinds.VirtualMachinePool, registry.POOL)
+SETTINGS = _ours(kinds.KubeVirt, registry.SETTINGS)
+POLICIES = _ours(kinds.MigrationPolicy, registry.POLICY)
+JOBS = _ours(kinds.PodMigrationJob, registry.JOB)
+RESERVATIONS = _ours(kinds.Reservation, registry.RESERVATION)
+DATA_VOLUMES = _ours(kinds.DataVolume, registry.DATA_VOLUME)
