@@ -14,7 +14,7 @@ from herder.app import logs
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.cli.main import cli
-from herder.nodes.runtimes import RuntimeMissing, resolve
+from herder.nodes.runtimes.choice import RuntimeMissing, resolve
 
 DEFAULT_DATA = Path(".herder")
 

@@ -1,0 +1,52 @@
+"""Labels, annotations, taints and finalizers that we write or obey. Those under kubevirt.io are what users know already."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Pods
+LAUNCHER: Final = "virt-launcher"
+APP: Final = "kubevirt.io"  # on every pod of ours: what it is for (`virt-launcher`)
+CREATED_BY: Final = "kubevirt.io/created-by"  # uid of the instance
+INSTANCE_NAME: Final = "vm.kubevirt.io/name"
+MACHINE_NAME: Final = "kubevirt.io/vm"  # of an instance and its pods: the VirtualMachine that it is of
+NODE_NAME: Final = "kubevirt.io/nodeName"  # of an instance: where its guest runs
+MIGRATION_UID: Final = "kubevirt.io/migrationJobUID"  # of a target pod
+IMPORTER: Final = "herder.dev/importer"  # of a pod that fills a claim: uid of the DataVolume
+
+# What a launcher pod tells its node (JSON, `herder.api.guest`), and what it is told while it runs.
+GUEST: Final = "herder.dev/guest"
+IMPORT: Final = "herder.dev/import"
+PAUSE: Final = "herder.dev/paused"  # "true" on an instance stops its guest until it is "false" or gone; passed on to the pod
+
+# Wishes about a machine, as plain annotations, so that kubectl can do what `herder` does.
+START_REQUEST: Final = "herder.dev/start-requested"  # any new value: start it (run strategies Manual, RerunOnFailure, Once)
+STOP_REQUEST: Final = "herder.dev/stop-requested"  # uid of the instance that shall end (run strategy Manual)
+RESTART_REQUEST: Final = "herder.dev/restart-requested"  # uid of the instance that shall be replaced
+
+# Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
+GUEST_CONDITION: Final = "herder.dev/Guest"
+
+# Finalizers
+INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
+MACHINE_FINALIZER: Final = "herder.dev/machine"  # until its instance is gone
+
+# Nodes
+SCHEDULABLE: Final = "kubevirt.io/schedulable"
+RUNTIME: Final = "herder.dev/runtime"  # qemu or simulated
+STORAGE: Final = "herder.dev/storage"  # nodes with the same value see the same volumes
+VM_HOST_TAINT: Final = "herder.dev/vm-host"
+OUT_OF_SERVICE_TAINT: Final = "node.kubernetes.io/out-of-service"
+SIMULATED: Final = "simulated.herder.dev/"  # prefix of the annotations that set how a simulated guest behaves
+
+# As KubeVirt's labeller writes them; each is a prefix.
+HOST_MODEL_CPU: Final = "host-model-cpu.node.kubevirt.io/"
+HOST_MODEL_REQUIRED_FEATURES: Final = "host-model-required-features.node.kubevirt.io/"
+CPU_MODEL: Final = "cpu-model.node.kubevirt.io/"
+CPU_MODEL_MIGRATION: Final = "cpu-model-migration.node.kubevirt.io/"
+CPU_FEATURE: Final = "cpu-feature.node.kubevirt.io/"
+CPU_VENDOR: Final = "cpu-vendor.node.kubevirt.io/"
+
+# Storage
+STORAGE_CLASS: Final = "herder-local"
+PROVISIONER: Final = "herder.dev/local"

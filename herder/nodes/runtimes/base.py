@@ -1,0 +1,166 @@
+"""What an agent may ask of a runtime. Two implementations shape it: real QEMU machines, and a model of them.
+
+A guest is known by the uid of its launcher pod. Every order is safe to repeat: starting what runs, ending what has ended, removing
+what is gone does nothing. A runtime keeps what it must know on disk (or, simulated, in the process), so that guests outlive a crash of
+their agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.probes import Probe
+
+
+class Refused(Exception):
+    """This cannot be run here, and trying again will not help. `reason` is one word of `herder.api.reasons`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class HostCPU(msgspec.Struct, frozen=True):
+    """The node's processor as guests can have it: the sources of the node's CPU labels."""
+
+    model: str  # what host-model becomes here
+    vendor: str
+    required_features: tuple[str, ...]  # what host-model asks for beyond the model
+    features: tuple[str, ...]  # all that are usable here
+    models: tuple[str, ...]  # named models that can be used here
+
+
+class Host(msgspec.Struct, frozen=True):
+    runtime: str  # qemu or simulated
+    version: str
+    accelerator: str  # kvm, tcg or none
+    cpu: HostCPU
+    machine_types: tuple[str, ...]
+    # Empty where guests can be moved; else the sentence that says why not.
+    cannot_migrate: str = ""
+    can_save_memory: bool = True
+
+
+class FileVolume(msgspec.Struct, frozen=True):
+    """A disk image, or a block device, of a claim."""
+
+    path: Path
+    read_only: bool = False
+
+
+class EmptyVolume(msgspec.Struct, frozen=True):
+    """An empty disk that goes with the guest."""
+
+    capacity: int
+
+
+class FilesVolume(msgspec.Struct, frozen=True):
+    """A small read-only disk made of these files: Secrets, ConfigMaps, cloud-init."""
+
+    files: dict[str, bytes]
+    label: str = ""
+
+
+Volume = FileVolume | EmptyVolume | FilesVolume
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A guest to be run, with all that it mounts."""
+
+    guest: str  # uid of the pod
+    definition: GuestDefinition
+    volumes: dict[str, Volume]
+
+
+class GuestStatus(msgspec.Struct, frozen=True):
+    state: GuestState
+    reason: str = ""
+    message: str = ""
+    started: Started | None = None
+    started_at: float | None = None  # seconds since the epoch
+    addresses: tuple[str, ...] = ()
+    not_migratable_because: str = ""
+
+
+class Console(Protocol):
+    """The guest's serial port, both ways."""
+
+    def read(self) -> AsyncIterator[bytes]: ...
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Runtime(Protocol):
+    async def open(self, changed: Callable[[str], None]) -> None:
+        """Finds again what runs already. `changed(guest)` is called whenever the status of a guest may be another: nobody polls."""
+        ...
+
+    async def close(self) -> None:
+        """The agent ends; its guests live on."""
+        ...
+
+    async def host(self) -> Host: ...
+
+    def guests(self) -> list[str]:
+        """All that there are, ended ones too, until they are removed."""
+        ...
+
+    def status(self, guest: str) -> GuestStatus | None: ...
+
+    async def start(self, order: Order) -> None:
+        """Until it runs (or waits paused, with startStrategy Paused). Raises `Refused`."""
+        ...
+
+    async def shut_down(self, guest: str) -> None:
+        """Presses the power button, and does not wait."""
+        ...
+
+    async def remove(self, guest: str) -> None:
+        """Off at once, and nothing of it is left: no process, no file."""
+        ...
+
+    async def pause(self, guest: str) -> None: ...
+
+    async def resume(self, guest: str) -> None: ...
+
+    # Moving (issue 7 builds the protocol between agents on these).
+
+    async def prepare_incoming(self, order: Order, migration: str) -> str:
+        """Starts the guest paused, waiting for its memory; the address is where the source sends it."""
+        ...
+
+    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
+        """Begins; `progress` and `changed` tell how it goes. The guest is never resumed by the runtime itself after `completed`."""
+        ...
+
+    def progress(self, guest: str) -> MigrationProgress | None: ...
+
+    async def cancel(self, guest: str) -> None: ...
+
+    async def start_post_copy(self, guest: str) -> None: ...
+
+    async def save(self, guest: str, path: Path) -> None:
+        """The guest's memory into a file; the guest stands still afterwards."""
+        ...
+
+    async def restore(self, order: Order, path: Path) -> None:
+        """Starts the guest from saved memory."""
+        ...
+
+    # Looking in.
+
+    async def console(self, guest: str) -> Console: ...
+
+    async def log(self, guest: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+        """What the guest wrote to its serial port, from the beginning."""
+        ...
+
+    async def probe(self, guest: str, probe: Probe) -> bool: ...
