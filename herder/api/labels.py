@@ -27,9 +27,10 @@ RESTART_REQUEST: Final = "herder.dev/restart-requested"  # uid of the instance t
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"
 
+TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which template of its machine it was made from
+
 # Finalizers
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
-MACHINE_FINALIZER: Final = "herder.dev/machine"  # until its instance is gone
 
 # Nodes
 SCHEDULABLE: Final = "kubevirt.io/schedulable"

@@ -68,6 +68,7 @@ class StartFailure(View, frozen=True, kw_only=True):
     """How starting fails, and when it is tried again."""
 
     consecutive_fail_count: Annotated[Count, doc("How often in a row the machine failed to start.")] | None = None
+    consecutive_crash_count: Annotated[Count, doc("How often in a row it crashed soon after it had started.")] | None = None
     last_failed_vmi_uid: Annotated[str, doc("Identity of the instance that failed last.", max_length=128)] | None = field(
         default=None, name="lastFailedVMIUID"
     )
@@ -106,6 +107,12 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
         | None
     ) = None
     start_failure: Annotated[StartFailure, doc("How starting fails; absent while it does not.")] | None = None
+    last_instance_uid: Annotated[str, doc("Identity of the instance that was made last.", max_length=128)] | None = field(
+        default=None, name="lastInstanceUID"
+    )
+    observed_start_request: (
+        Annotated[str, doc("The value of herder.dev/start-requested that was last acted upon.", max_length=1024)] | None
+    ) = None
 
 
 class VirtualMachine(Kind, frozen=True, kw_only=True):

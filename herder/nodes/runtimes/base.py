@@ -1,8 +1,8 @@
 """What an agent may ask of a runtime. Two implementations shape it: real QEMU machines, and a model of them.
 
 A guest is known by the uid of its launcher pod. Every order is safe to repeat: starting what runs, ending what has ended, removing
-what is gone does nothing. A runtime keeps what it must know on disk (or, simulated, in the process), so that guests outlive a crash of
-their agent.
+what is gone does nothing. A runtime keeps what it must know on disk (or, simulated, in the process), so that guests outlive a crash
+of their agent.
 """
 
 from __future__ import annotations
