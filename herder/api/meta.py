@@ -260,5 +260,10 @@ class Identified:
         return self._meta.annotations or {}
 
     @property
+    def controller_uid(self) -> str:
+        """Identity of the owner that manages the object; empty where nobody does."""
+        return next((owner.uid for owner in self._meta.owner_references or () if owner.controller), "")
+
+    @property
     def being_deleted(self) -> bool:
         return self._meta.deletion_timestamp is not None

@@ -1,0 +1,64 @@
+"""Where an instance is in its life, as its pod and its node show it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.core import Node, Pod
+from herder.api.guest import ENDED, GuestReport, report_of
+from herder.api.kinds.instance import InstancePhase
+
+
+class Observed(msgspec.Struct, frozen=True):
+    phase: InstancePhase
+    reason: str = ""
+    message: str = ""
+    report: GuestReport | None = None
+
+
+def observe(pod: Pod, node: Node | None) -> Observed:
+    """The node is the one that the pod is bound to; None where there is no such Node."""
+    report = report_of(pod)
+    if pod.status.phase == "Succeeded":
+        return _ended("Succeeded", pod, report)
+    if pod.status.phase == "Failed":
+        return _ended("Failed", pod, report)
+    if not pod.spec.node_name:
+        return _unbound(pod)
+    if not answers(node):
+        message = f"node {pod.spec.node_name} does not answer; the guest may still run there, so it is started nowhere else"
+        return Observed("Unknown", reasons.NODE_NOT_FENCED, f"{message} until the node is back or fenced", report)
+    if report is None or report.state in ("Preparing", "Incoming"):
+        return Observed("Scheduled", report.reason if report else "", report.message if report else "", report)
+    if report.state in ENDED:
+        # The pod's own phase follows in the same write, or the next.
+        return Observed("Running", report.reason, report.message, report)
+    return Observed("Running", report=report)
+
+
+def _unbound(pod: Pod) -> Observed:
+    scheduled = next((one for one in pod.status.conditions if one.type == "PodScheduled"), None)
+    if scheduled is not None and scheduled.status == "False":
+        return Observed("Scheduling", scheduled.reason or reasons.UNSCHEDULABLE, scheduled.message)
+    return Observed("Scheduling")
+
+
+def _ended(phase: InstancePhase, pod: Pod, report: GuestReport | None) -> Observed:
+    default = reasons.GUEST_SHUT_DOWN if phase == "Succeeded" else reasons.GUEST_CRASHED
+    reason = (report.reason if report else "") or pod.status.reason or default
+    message = (report.message if report else "") or pod.status.message
+    return Observed(phase, reason, message, report)
+
+
+def answers(node: Node | None) -> bool:
+    if node is None:
+        return False
+    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+    # A node that never said anything is new, not lost.
+    return ready is None or ready.status != "Unknown"
+
+
+def fenced(node: Node | None) -> bool:
+    """Whether it is certain that nothing runs there any more: the Node is gone, or someone vouches for it by the taint."""
+    return node is None or any(taint.key == labels.OUT_OF_SERVICE_TAINT for taint in node.spec.taints)

@@ -1,0 +1,158 @@
+"""The plan for one VirtualMachineInstance, from its pods, their node and what it mounts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.core import Node, Pod
+from herder.api.kinds import VirtualMachineInstance
+from herder.rules.instances.launcher import launcher_pod, pod_name
+from herder.rules.instances.needs import Found, missing, needs_of
+from herder.rules.instances.observed import Observed, fenced, observe
+from herder.rules.instances.status import status_of
+from herder.rules.plans import Delete, Document, Event
+
+FINISHED = ("Succeeded", "Failed")
+
+
+class InstanceSnapshot(msgspec.Struct, frozen=True):
+    instance: VirtualMachineInstance
+    document: Document
+    # All that the instance owns, oldest first.
+    pods: tuple[Pod, ...]
+    # Those that its pods are bound to, as far as they exist.
+    nodes: dict[str, Node]
+    found: Found = Found()
+
+
+class InstancePlan(msgspec.Struct, frozen=True):
+    add_finalizer: bool = False
+    remove_finalizer: bool = False
+    create_pod: Document | None = None
+    delete_pods: tuple[Delete, ...] = ()
+    # (pod, value): what the pod's annotation should say.
+    pause: tuple[str, str] | None = None
+    node_label: str | None = None
+    # That this pod is gone decides: ask the API server itself before it is believed.
+    gone: str | None = None
+    status: Document | None = None
+    events: tuple[Event, ...] = ()
+    next_look: float | None = None
+
+
+def plan_instance(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
+    if snapshot.instance.being_deleted:
+        return _ending(snapshot, now)
+    if phase_of(snapshot.instance) in FINISHED:
+        return _finished(snapshot)
+    pod = active_pod(snapshot.pods)
+    if pod is None:
+        return _without_pod(snapshot, now)
+    return _with_pod(snapshot, pod, now)
+
+
+def phase_of(instance: VirtualMachineInstance) -> str:
+    return (instance.status.phase if instance.status else None) or "Pending"
+
+
+def active_pod(pods: tuple[Pod, ...]) -> Pod | None:
+    """The one that the guest runs in: targets of migrations are somebody else's business until they take over."""
+    return next((pod for pod in pods if labels.MIGRATION_UID not in pod.labels), None)
+
+
+def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
+    """Pods first, then the finalizer: while one of them may run, the instance is there to say so."""
+    ends = tuple(end for pod in snapshot.pods if (end := _end(pod, snapshot.nodes)) is not None)
+    ours = labels.INSTANCE_FINALIZER in (snapshot.instance.metadata.finalizers or ())
+    pod = active_pod(snapshot.pods)
+    status = None
+    if pod is not None:
+        observed = observe(pod, snapshot.nodes.get(pod.spec.node_name))
+        status = status_of(snapshot.instance, observed, pod, snapshot.found.claims, now)
+    return InstancePlan(
+        delete_pods=ends,
+        remove_finalizer=ours and not snapshot.pods,
+        gone=pod_name(snapshot.instance.name, snapshot.instance.uid) if ours and not snapshot.pods else None,
+        status=status,
+    )
+
+
+def _end(pod: Pod, nodes: dict[str, Node]) -> Delete | None:
+    if not pod.being_deleted:
+        return Delete(pod.name, pod.uid)
+    if pod.spec.node_name and fenced(nodes.get(pod.spec.node_name)):
+        return Delete(pod.name, pod.uid, grace_period_seconds=0)
+    return None
+
+
+def _finished(snapshot: InstanceSnapshot) -> InstancePlan:
+    """Its pod stays for its log, until the instance goes."""
+    return InstancePlan()
+
+
+def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
+    instance = snapshot.instance
+    known = instance.status.launcher_pod_name if instance.status else None
+    if known:
+        observed = Observed("Failed", reasons.POD_GONE, f"pod {known} is gone, and the guest with it")
+        event = Event("Warning", reasons.POD_GONE, observed.message)
+        status = status_of(instance, observed, None, snapshot.found.claims, now)
+        return InstancePlan(gone=known, status=status, events=(event,))
+    finalizer = labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ())
+    lack = missing(needs_of(instance.spec), snapshot.found)
+    if lack is not None:
+        observed = Observed("Pending", lack.reason, lack.message)
+        status = status_of(instance, observed, None, snapshot.found.claims, now)
+        old = instance.status
+        told = old is not None and old.reason == lack.reason and old.message == lack.message
+        events = () if told else (Event("Warning", lack.reason, lack.message),)
+        return InstancePlan(add_finalizer=finalizer, status=status, events=events)
+    pod = launcher_pod(snapshot.document, instance.spec)
+    name = pod["metadata"]["name"]
+    return InstancePlan(
+        add_finalizer=finalizer,
+        create_pod=pod,
+        events=(Event("Normal", reasons.SUCCESSFUL_CREATE, f"made pod {name}"),),
+    )
+
+
+def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
+    instance = snapshot.instance
+    node = snapshot.nodes.get(pod.spec.node_name)
+    observed = observe(pod, node)
+    lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
+    status = status_of(instance, observed, pod, snapshot.found.claims, now)
+    return InstancePlan(
+        delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
+        pause=_pause(instance, pod),
+        node_label=_node_label(instance, pod, observed),
+        status=status,
+        events=_events(instance, observed, pod),
+    )
+
+
+def _pause(instance: VirtualMachineInstance, pod: Pod) -> tuple[str, str] | None:
+    wish = instance.annotations.get(labels.PAUSE)
+    return (pod.name, wish) if wish is not None and pod.annotations.get(labels.PAUSE) != wish else None
+
+
+def _node_label(instance: VirtualMachineInstance, pod: Pod, observed: Observed) -> str | None:
+    name = pod.spec.node_name
+    if observed.phase != "Running" or not name or instance.labels.get(labels.NODE_NAME) == name:
+        return None
+    return name
+
+
+def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> tuple[Event, ...]:
+    before = phase_of(instance)
+    if observed.phase == before:
+        return ()
+    if observed.phase == "Running" and before != "Unknown":
+        return (Event("Normal", reasons.STARTED, f"the guest runs on node {pod.spec.node_name}"),)
+    if observed.phase == "Succeeded":
+        return (Event("Normal", observed.reason, observed.message or "the guest has shut down"),)
+    if observed.phase in ("Failed", "Unknown"):
+        return (Event("Warning", observed.reason, observed.message or "the guest has ended without shutting down"),)
+    return ()
+

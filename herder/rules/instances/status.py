@@ -1,0 +1,135 @@
+"""What an instance shows: phase, why, conditions, and what its guest was started as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from herder.api import reasons
+from herder.api.core import PersistentVolumeClaim, Pod
+from herder.api.guest import GuestReport, Started
+from herder.api.kinds import VirtualMachineInstance
+from herder.rules.instances.migratable import not_migratable
+from herder.rules.instances.observed import Observed
+from herder.rules.plans import Document, condition, moment, plain, since, text_of, without_nothing
+
+
+def status_of(
+    instance: VirtualMachineInstance,
+    observed: Observed,
+    pod: Pod | None,
+    claims: Mapping[str, PersistentVolumeClaim],
+    now: float,
+) -> Document:
+    old = instance.status
+    report = observed.report
+    node = (pod.spec.node_name if pod else None) or (old.node_name if old else None)
+    return without_nothing(
+        {
+            "observedGeneration": instance.metadata.generation,
+            "phase": observed.phase,
+            "reason": observed.reason or None,
+            "message": observed.message or None,
+            "conditions": since(_conditions(instance, observed, pod, claims), old.conditions if old else None, now),
+            "phaseTransitionTimestamps": _transitions(instance, observed.phase, now),
+            "nodeName": node or None,
+            "launcherPodName": pod.name if pod else (old.launcher_pod_name if old else None),
+            "activePods": {pod.uid: pod.spec.node_name} if pod and pod.spec.node_name else None,
+            "startTime": text_of(report.started_at) if report and report.started_at else _kept_start(instance),
+            "interfaces": _interfaces(instance, report),
+            "volumeStatus": _volumes(instance, claims),
+            **_as_started(report.started if report else None, instance),
+        }
+    )
+
+
+def _conditions(
+    instance: VirtualMachineInstance, observed: Observed, pod: Pod | None, claims: Mapping[str, PersistentVolumeClaim]
+) -> list[Document]:
+    why = not_migratable(instance.spec, claims, observed.report)
+    migratable = (
+        condition(reasons.LIVE_MIGRATABLE, True, reasons.MIGRATABLE)
+        if why is None
+        else condition(reasons.LIVE_MIGRATABLE, False, why.reason, why.message)
+    )
+    found = [_ready(observed, pod), migratable]
+    if observed.report is not None and observed.report.state == "Paused" and observed.phase == "Running":
+        found.append(condition(reasons.PAUSED, True, reasons.GUEST_PAUSED, "the guest stands still until it is unpaused"))
+    return found
+
+
+def _ready(observed: Observed, pod: Pod | None) -> Document:
+    if observed.phase != "Running":
+        word = reasons.GUEST_STARTING if observed.phase in ("Scheduling", "Scheduled") else reasons.GUEST_NOT_RUNNING
+        return condition(reasons.READY, False, observed.reason or word, observed.message)
+    if observed.report is not None and observed.report.state == "Paused":
+        return condition(reasons.READY, False, reasons.GUEST_PAUSED, "the guest is paused")
+    ready = next((one for one in pod.status.conditions if one.type == "Ready"), None) if pod else None
+    if ready is not None and ready.status == "True":
+        return condition(reasons.READY, True, reasons.GUEST_RUNNING)
+    message = (ready.message if ready else "") or "the guest has not yet passed its readiness probe"
+    return condition(reasons.READY, False, (ready.reason if ready else "") or reasons.NOT_READY, message)
+
+
+def _transitions(instance: VirtualMachineInstance, phase: str, now: float) -> list[Document]:
+    known = (instance.status.phase_transition_timestamps if instance.status else None) or ()
+    listed = [
+        {"phase": one.phase, "phaseTransitionTimestamp": text_of(one.phase_transition_timestamp)}
+        for one in known
+        # A node may go and come back many times: of each phase the first time counts.
+    ]
+    if all(one["phase"] != phase for one in listed):
+        listed.append({"phase": phase, "phaseTransitionTimestamp": text_of(moment(now))})
+    return listed
+
+
+def _kept_start(instance: VirtualMachineInstance) -> str | None:
+    start = instance.status.start_time if instance.status else None
+    return text_of(start) if start else None
+
+
+def _as_started(started: Started | None, instance: VirtualMachineInstance) -> Document:
+    """Recorded once it is known, and kept: every later migration requires it."""
+    old = instance.status
+    if started is None:
+        if old is None or old.runtime is None:
+            return {}
+        return {
+            "runtime": old.runtime,
+            "accelerator": old.accelerator,
+            "machineType": old.machine_type,
+            "cpu": plain(old.cpu),
+            "memory": plain(old.memory),
+        }
+    size = str(started.memory_bytes)
+    return {
+        "runtime": started.runtime or None,
+        "accelerator": started.accelerator or None,
+        "machineType": started.machine_type or None,
+        "cpu": plain(started.cpu),
+        "memory": {"guestAtBoot": size, "guestCurrent": size} if started.memory_bytes else None,
+    }
+
+
+def _interfaces(instance: VirtualMachineInstance, report: GuestReport | None) -> list[Document] | None:
+    devices = instance.spec.domain.devices
+    cards = (devices.interfaces if devices else None) or ()
+    if report is None or not report.addresses or not cards:
+        return None
+    addresses = list(report.addresses)
+    return [{"name": cards[0].name, "ipAddress": addresses[0], "ipAddresses": addresses}]
+
+
+def _volumes(instance: VirtualMachineInstance, claims: Mapping[str, PersistentVolumeClaim]) -> list[Document] | None:
+    listed: list[Document] = []
+    for volume in instance.spec.volumes or ():
+        name = volume.data_volume.name if volume.data_volume else None
+        name = name or (volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim else None)
+        claim = claims.get(name) if name else None
+        if claim is None:
+            continue
+        about: Document = {"claimName": claim.name, "accessModes": list(claim.spec.access_modes)}
+        if claim.status.capacity:
+            about["capacity"] = {key: str(value) for key, value in claim.status.capacity.items()}
+        phase = "Bound" if claim.status.phase == "Bound" else "Pending"
+        listed.append({"name": volume.name, "phase": phase, "persistentVolumeClaimInfo": about})
+    return listed or None

@@ -1,0 +1,95 @@
+"""How starting fails, and when it is tried again.
+
+Two things slow restarts down: a guest that never got to run (or never passed its first liveness probe) counts as a failure to
+start, which pools heal; one that ran and crashed soon counts as a crash, which only makes us wait.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+from herder.api.kinds import VirtualMachine, VirtualMachineInstance
+from herder.api.kinds.machine import StartFailure
+from herder.api.reasons import LIVENESS_PROBE_FAILED
+from herder.rules.plans import Document, moment, text_of, without_nothing
+
+FIRST_WAIT = 10.0
+LONGEST_WAIT = 300.0
+# A guest that lived this long is one that started well.
+WELL_AFTER = datetime.timedelta(minutes=5)
+
+
+def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | None, now: float) -> StartFailure | None:
+    """What is known about failures once this instance is taken into account. Each instance counts once."""
+    known = machine.status.start_failure if machine.status else None
+    if instance is None or instance.status is None:
+        return known
+    if instance.status.phase == "Failed":
+        if known is not None and known.last_failed_vmi_uid == instance.uid:
+            return known
+        return _one_more(known, instance, now)
+    if instance.status.phase == "Succeeded" or _lived(instance, moment(now)) >= WELL_AFTER:
+        return None
+    return known
+
+
+def wait_until(failure: StartFailure | None) -> datetime.datetime | None:
+    return failure.retry_after_timestamp if failure else None
+
+
+def document_of(failure: StartFailure | None) -> Document | None:
+    if failure is None:
+        return None
+    return without_nothing(
+        {
+            "consecutiveFailCount": failure.consecutive_fail_count,
+            "consecutiveCrashCount": failure.consecutive_crash_count,
+            "lastFailedVMIUID": failure.last_failed_vmi_uid,
+            "firstFailureTimestamp": text_of(failure.first_failure_timestamp) if failure.first_failure_timestamp else None,
+            "retryAfterTimestamp": text_of(failure.retry_after_timestamp) if failure.retry_after_timestamp else None,
+            "reason": failure.reason,
+            "message": failure.message,
+        }
+    )
+
+
+def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now: float) -> StartFailure | None:
+    ended = moment(now)
+    lived = _lived(instance, ended)
+    status = instance.status
+    if lived >= WELL_AFTER:
+        return None  # it ran well, and is started again at once
+    fails = (known.consecutive_fail_count or 0) if known else 0
+    crashes = (known.consecutive_crash_count or 0) if known else 0
+    never_lived = lived == datetime.timedelta(0) or (status is not None and status.reason == LIVENESS_PROBE_FAILED)
+    if never_lived:
+        fails += 1
+    else:
+        # It did start: what came before is no series of failed starts any more.
+        fails, crashes = 0, crashes + 1
+    return StartFailure(
+        consecutive_fail_count=fails,
+        consecutive_crash_count=crashes,
+        last_failed_vmi_uid=instance.uid,
+        first_failure_timestamp=(known.first_failure_timestamp if known else None) or ended,
+        retry_after_timestamp=ended + datetime.timedelta(seconds=wait_after(fails + crashes)),
+        reason=status.reason if status else None,
+        message=status.message if status else None,
+    )
+
+
+def wait_after(times: int) -> float:
+    """10 s, and twice as long after each further failure, up to 5 minutes."""
+    return min(LONGEST_WAIT, FIRST_WAIT * 2 ** max(0, min(times, 32) - 1))
+
+
+def _lived(instance: VirtualMachineInstance, until: datetime.datetime) -> datetime.timedelta:
+    """From the moment when the guest ran to its end, or to now."""
+    times = {
+        one.phase: one.phase_transition_timestamp
+        for one in (instance.status.phase_transition_timestamps if instance.status else None) or ()
+    }
+    began = times.get("Running")
+    if began is None:
+        return datetime.timedelta(0)
+    return max((times.get("Failed") or until) - began, datetime.timedelta(seconds=1))

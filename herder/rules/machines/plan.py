@@ -1,0 +1,170 @@
+"""The plan for one VirtualMachine, from what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
+from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
+from herder.api.reading import part, text
+from herder.rules.machines import children, failures
+from herder.rules.machines.shown import Shown, conditions, shown
+from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
+from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
+
+VOLUME_NOT_OWNED = "{name} exists and belongs to someone else; rename the template, or remove that DataVolume"
+INSTANCE_NOT_OWNED = "a VirtualMachineInstance of this name exists and belongs to someone else; it has to go first"
+
+
+class MachineSnapshot(msgspec.Struct, frozen=True):
+    """What the plan is made from. The document is the machine as it is stored: children are made from it, not from the view."""
+
+    machine: VirtualMachine
+    document: Document
+    # Whoever owns them: what has our name and is not ours is in the way.
+    instance: VirtualMachineInstance | None
+    data_volumes: Mapping[str, DataVolume]
+
+
+class MachinePlan(msgspec.Struct, frozen=True):
+    create_data_volumes: tuple[Document, ...] = ()
+    create_instance: Document | None = None
+    delete_instance: Delete | None = None
+    status: Document = msgspec.field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    next_look: float | None = None
+
+
+def plan_machine(snapshot: MachineSnapshot, now: float) -> MachinePlan:
+    machine = snapshot.machine
+    foreign = snapshot.instance is not None and snapshot.instance.controller_uid != machine.uid
+    instance = None if foreign else snapshot.instance
+    if machine.being_deleted:
+        return _plan(snapshot, instance, None, "leave", now, Shown(reasons.TERMINATING))
+    failure = failures.failure_after(machine, instance, now)
+    problem = _in_the_way(snapshot, foreign)
+    if problem is not None:
+        return _plan(snapshot, instance, failure, "leave", now, problem)
+    return _plan(snapshot, instance, failure, wanted(machine, instance), now)
+
+
+def _plan(
+    snapshot: MachineSnapshot,
+    instance: VirtualMachineInstance | None,
+    failure: StartFailure | None,
+    want: Wanted,
+    now: float,
+    problem: Shown | None = None,
+) -> MachinePlan:
+    retry = failures.wait_until(failure)
+    waits = want in ("start", "replace") and retry is not None and retry > moment(now) and not _ended_by_wish(instance)
+    missing = () if problem else _missing_volumes(snapshot)
+    make = want == "start" and not waits and problem is None
+    end = want in ("stop", "replace") and instance is not None and not instance.being_deleted
+    told = snapshot.machine if failure is None else _with_failure(snapshot.machine, failure)
+    word = problem or shown(
+        told,
+        instance,
+        tuple(snapshot.data_volumes.values()),
+        starts=want in ("start", "replace"),
+        waits=text_of(retry) if waits and retry else "",
+    )
+    return MachinePlan(
+        create_data_volumes=missing,
+        create_instance=children.instance_of(snapshot.document) if make else None,
+        delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
+        status=_status(snapshot, instance, failure, word, now, making=make),
+        events=_events(snapshot, instance, make, end, want),
+        next_look=max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
+    )
+
+
+def _ended_by_wish(instance: VirtualMachineInstance | None) -> bool:
+    """A running instance that is asked to be replaced is no failure: the next one need not wait."""
+    return instance is not None and phase_of(instance) not in FINISHED
+
+
+def _look_when_well(instance: VirtualMachineInstance | None, failure: StartFailure | None, now: float) -> float | None:
+    """While an old failure is on record and the guest runs: once it has run well, the record goes."""
+    if failure is None or instance is None or phase_of(instance) != "Running":
+        return None
+    return failures.WELL_AFTER.total_seconds()
+
+
+def _in_the_way(snapshot: MachineSnapshot, foreign_instance: bool) -> Shown | None:
+    if foreign_instance:
+        return Shown(reasons.STOPPED, reasons.INSTANCE_NOT_OWNED, INSTANCE_NOT_OWNED)
+    for wanted_volume in children.data_volumes_of(snapshot.document):
+        name = text(part(wanted_volume, "metadata"), "name")
+        found = snapshot.data_volumes.get(name)
+        if found is not None and found.controller_uid != snapshot.machine.uid:
+            message = "DataVolume " + VOLUME_NOT_OWNED.format(name=name)
+            return Shown(reasons.DATA_VOLUME_ERROR, reasons.VOLUME_NOT_OWNED, message)
+    return None
+
+
+def _missing_volumes(snapshot: MachineSnapshot) -> tuple[Document, ...]:
+    if snapshot.machine.being_deleted:
+        return ()
+    wanted_volumes = children.data_volumes_of(snapshot.document)
+    return tuple(one for one in wanted_volumes if text(part(one, "metadata"), "name") not in snapshot.data_volumes)
+
+
+def _with_failure(machine: VirtualMachine, failure: StartFailure) -> VirtualMachine:
+    """As it will be shown: the failure that was found just now is part of it."""
+    status = machine.status or VirtualMachineStatus()
+    return msgspec.structs.replace(machine, status=msgspec.structs.replace(status, start_failure=failure))
+
+
+def _status(
+    snapshot: MachineSnapshot,
+    instance: VirtualMachineInstance | None,
+    failure: StartFailure | None,
+    word: Shown,
+    now: float,
+    *,
+    making: bool,
+) -> Document:
+    machine = snapshot.machine
+    old = machine.status
+    made_from = instance.annotations.get(labels.TEMPLATE_HASH) if instance else None
+    found = conditions(machine, instance, word, children.template_hash(snapshot.document), made_from)
+    ready = any(one["type"] == reasons.READY and one["status"] == "True" for one in found)
+    # A request counts as done once its instance is there, and not when it is merely about to be made.
+    handled = machine.annotations.get(labels.START_REQUEST) if _alive(instance) else (old.observed_start_request if old else None)
+    return without_nothing(
+        {
+            "observedGeneration": machine.metadata.generation,
+            "created": instance is not None,
+            "ready": ready,
+            "printableStatus": word.word,
+            "reason": word.reason or None,
+            "message": word.message or None,
+            "runStrategy": run_strategy(machine),
+            "nodeName": (instance.status.node_name if instance and instance.status else None) or None,
+            "conditions": since(found, old.conditions if old else None, now),
+            "startFailure": failures.document_of(failure),
+            "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
+            "observedStartRequest": handled,
+        }
+    )
+
+
+def _alive(instance: VirtualMachineInstance | None) -> bool:
+    return instance is not None and not instance.being_deleted and phase_of(instance) not in FINISHED
+
+
+def _events(
+    snapshot: MachineSnapshot, instance: VirtualMachineInstance | None, make: bool, end: bool, want: Wanted
+) -> tuple[Event, ...]:
+    name = snapshot.machine.name
+    if make:
+        asked = " as asked" if start_requested(snapshot.machine) else ""
+        return (Event("Normal", reasons.SUCCESSFUL_CREATE, f"started{asked}: made VirtualMachineInstance {name}"),)
+    if end and instance is not None:
+        how = "to start it again" if want == "replace" else "to stop it"
+        return (Event("Normal", reasons.SUCCESSFUL_DELETE, f"ended VirtualMachineInstance {name} {how}"),)
+    return ()

@@ -1,0 +1,119 @@
+"""What a machine shows: its state in one word, why, and its conditions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api import reasons
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
+from herder.rules.machines.wanted import FINISHED, phase_of
+from herder.rules.plans import Document, condition, find
+
+
+class Shown(msgspec.Struct, frozen=True):
+    word: str
+    reason: str = ""
+    message: str = ""
+
+
+def shown(
+    machine: VirtualMachine,
+    instance: VirtualMachineInstance | None,
+    volumes: tuple[DataVolume, ...],
+    *,
+    starts: bool,
+    waits: str = "",
+) -> Shown:
+    """`starts` is whether an instance is being made or to be made; `waits` until when, after failures."""
+    if machine.being_deleted:
+        return Shown(reasons.TERMINATING)
+    if instance is not None and phase_of(instance) not in FINISHED:
+        return _of_instance(instance)
+    if waits:
+        failure = machine.status.start_failure if machine.status else None
+        why = f"{failure.message}; " if failure and failure.message else ""
+        return Shown(reasons.CRASH_LOOP_BACK_OFF, (failure and failure.reason) or "", f"{why}it is started again at {waits}")
+    if starts:
+        return _volumes_shown(volumes) or Shown(reasons.STARTING)
+    return _stopped(instance)
+
+
+def _of_instance(instance: VirtualMachineInstance) -> Shown:
+    status = instance.status
+    reason, message = (status.reason or "", status.message or "") if status else ("", "")
+    if instance.being_deleted:
+        return Shown(reasons.STOPPING, reason, message)
+    phase = phase_of(instance)
+    if phase == "Running":
+        return _running(instance, reason, message)
+    if phase == "Pending":
+        word = _PENDING.get(reason, reasons.PROVISIONING if reason else reasons.STARTING)
+        return Shown(word, reason, message)
+    if reason == reasons.UNSCHEDULABLE:
+        return Shown(reasons.ERROR_UNSCHEDULABLE, reason, message)
+    return Shown(reasons.UNKNOWN if phase == "Unknown" else reasons.STARTING, reason, message)
+
+
+_PENDING = {
+    reasons.MISSING_CLAIM: reasons.ERROR_PVC_NOT_FOUND,
+    reasons.DATA_VOLUME_ERROR: reasons.DATA_VOLUME_ERROR,
+    reasons.MISSING_SECRET: reasons.STARTING,
+    reasons.MISSING_CONFIG_MAP: reasons.STARTING,
+}
+
+
+def _running(instance: VirtualMachineInstance, reason: str, message: str) -> Shown:
+    status = instance.status
+    state = status.migration_state if status else None
+    if state is not None and not state.completed:
+        return Shown(reasons.MIGRATING, reason, message)
+    paused = find(status.conditions if status else None, reasons.PAUSED)
+    if paused is not None and paused.status == "True":
+        return Shown(reasons.PAUSED, paused.reason or "", paused.message or "")
+    return Shown(reasons.RUNNING, reason, message)
+
+
+def _volumes_shown(volumes: tuple[DataVolume, ...]) -> Shown | None:
+    for volume in volumes:
+        phase = volume.status.phase if volume.status else None
+        if phase == "Failed":
+            why = (volume.status.message if volume.status else None) or "it failed"
+            return Shown(reasons.DATA_VOLUME_ERROR, reasons.DATA_VOLUME_ERROR, f"DataVolume {volume.name}: {why}")
+    return None
+
+
+def _stopped(instance: VirtualMachineInstance | None) -> Shown:
+    if instance is None or instance.status is None:
+        return Shown(reasons.STOPPED)
+    return Shown(reasons.STOPPED, instance.status.reason or "", instance.status.message or "")
+
+
+def conditions(
+    machine: VirtualMachine, instance: VirtualMachineInstance | None, is_shown: Shown, template_hash: str, made_from: str | None
+) -> list[Document]:
+    """Those of the instance that people look for on the machine, and our own."""
+    ready = find(instance.status.conditions if instance and instance.status else None, reasons.READY)
+    if ready is not None and ready.status == "True":
+        found = [condition(reasons.READY, True, ready.reason or reasons.READY, ready.message or "")]
+    else:
+        reason = (ready.reason if ready else None) or reasons.GUEST_NOT_RUNNING
+        message = (ready.message if ready else None) or is_shown.message or "there is no running instance"
+        found = [condition(reasons.READY, False, reason, message)]
+    for kind in (reasons.LIVE_MIGRATABLE, reasons.PAUSED):
+        one = find(instance.status.conditions if instance and instance.status else None, kind)
+        if one is not None:
+            found.append(condition(kind, one.status == "True", one.reason or kind, one.message or ""))
+    if instance is not None and made_from is not None and made_from != template_hash and phase_of(instance) not in FINISHED:
+        message = "the template has changed since this instance was started; restart the machine to use it"
+        found.append(condition(reasons.RESTART_REQUIRED, True, reasons.RESTART_REQUIRED, message))
+    if is_shown.word in _FAILURES:
+        found.append(condition(reasons.FAILURE, True, is_shown.reason or is_shown.word, is_shown.message))
+    return found
+
+
+_FAILURES = (
+    reasons.CRASH_LOOP_BACK_OFF,
+    reasons.DATA_VOLUME_ERROR,
+    reasons.ERROR_PVC_NOT_FOUND,
+    reasons.ERROR_UNSCHEDULABLE,
+)

@@ -1,0 +1,253 @@
+"""When a machine is started, stopped, started again, and what it shows meanwhile."""
+
+from typing import Any
+
+import pytest
+
+from herder.api import labels
+from herder.rules.machines import MachinePlan, MachineSnapshot, plan_machine
+from herder.rules.machines.failures import wait_after
+from tests.unit.rules.machines import NOW, Json, data_volume, instance, instance_view, later, machine, machine_view
+
+RAN_AND_CRASHED = (-30.0, -1.0)
+RAN_WELL_AND_CRASHED = (-3600.0, -1.0)
+
+
+def plan(document: Json, child: Json | None = None, **volumes: Any) -> MachinePlan:
+    view = instance_view(child) if child else None
+    return plan_machine(MachineSnapshot(machine_view(document), document, view, volumes), NOW)
+
+
+def condition(plan: MachinePlan, kind: str) -> Json:
+    return next((one for one in plan.status["conditions"] if one["type"] == kind), {})
+
+
+@pytest.mark.parametrize(
+    "spec", [{"runStrategy": "Always"}, {"running": True}, {"runStrategy": "RerunOnFailure"}, {"runStrategy": "Once"}]
+)
+def test_a_machine_that_should_run_gets_an_instance(spec: Json) -> None:
+    made = plan(machine(**spec))
+    assert made.create_instance is not None
+    assert made.create_instance["metadata"]["name"] == "web"
+    assert made.create_instance["metadata"]["labels"] == {"app": "web", "kubevirt.io/vm": "web"}
+    assert made.create_instance["metadata"]["finalizers"] == ["herder.dev/instance"]
+    assert made.create_instance["metadata"]["ownerReferences"][0]["uid"] == "machine-1"
+    assert made.status["printableStatus"] == "Starting"
+    assert [event.reason for event in made.events] == ["SuccessfulCreate"]
+
+
+@pytest.mark.parametrize("spec", [{"runStrategy": "Halted"}, {"running": False}, {"runStrategy": "Manual"}])
+def test_a_machine_that_should_not_run_gets_none(spec: Json) -> None:
+    made = plan(machine(**spec))
+    assert made.create_instance is None
+    assert made.status["printableStatus"] == "Stopped"
+    assert made.status["ready"] is False
+
+
+def test_a_manual_machine_starts_when_asked_and_only_once() -> None:
+    asked = machine(runStrategy="Manual", annotations={labels.START_REQUEST: "monday"})
+    assert plan(asked).create_instance is not None
+    running = plan(asked, instance("Running"))
+    assert running.status["observedStartRequest"] == "monday"
+    handled = machine({"observedStartRequest": "monday"}, runStrategy="Manual", annotations={labels.START_REQUEST: "monday"})
+    assert plan(handled).create_instance is None
+    again = machine({"observedStartRequest": "monday"}, runStrategy="Manual", annotations={labels.START_REQUEST: "tuesday"})
+    assert plan(again).create_instance is not None
+
+
+def test_a_request_is_not_done_before_its_instance_is_there() -> None:
+    asked = machine(runStrategy="Manual", annotations={labels.START_REQUEST: "monday"})
+    assert "observedStartRequest" not in plan(asked).status
+    assert "observedStartRequest" not in plan(asked, instance("Succeeded", uid="old")).status
+
+
+def test_a_halted_machine_ignores_a_request_to_start() -> None:
+    assert plan(machine(runStrategy="Halted", annotations={labels.START_REQUEST: "x"})).create_instance is None
+
+
+def test_a_manual_machine_stops_the_instance_that_was_named_and_no_other() -> None:
+    running = instance("Running", uid="this")
+    assert plan(machine(runStrategy="Manual", annotations={labels.STOP_REQUEST: "this"}), running).delete_instance is not None
+    assert plan(machine(runStrategy="Manual", annotations={labels.STOP_REQUEST: "that"}), running).delete_instance is None
+
+
+def test_a_restart_ends_the_instance_that_was_named_and_the_next_one_is_not_made_to_wait() -> None:
+    failing = {"startFailure": {"consecutiveFailCount": 3, "retryAfterTimestamp": later(100)}}
+    asked = machine(failing, annotations={labels.RESTART_REQUEST: "this"})
+    ending = plan(asked, instance("Running", uid="this"))
+    assert ending.delete_instance is not None
+    assert ending.delete_instance.uid == "this"
+    assert plan(asked, instance("Running", uid="another")).delete_instance is None
+
+
+def test_a_halted_machine_ends_its_instance() -> None:
+    ending = plan(machine(runStrategy="Halted"), instance("Running"))
+    assert ending.delete_instance is not None
+    assert ending.delete_instance.uid == "aaaaaaaa-0001"
+    assert plan(machine(runStrategy="Halted"), instance("Running", deleted=True)).delete_instance is None
+
+
+@pytest.mark.parametrize(
+    ("strategy", "phase", "follows"),
+    [
+        ("Always", "Succeeded", True),
+        ("Always", "Failed", True),
+        ("RerunOnFailure", "Succeeded", False),
+        ("RerunOnFailure", "Failed", True),
+        ("Manual", "Failed", False),
+        ("Once", "Failed", False),
+        ("Once", "Succeeded", False),
+        ("Halted", "Succeeded", True),
+    ],
+)
+def test_the_run_strategy_decides_what_follows_the_end(strategy: str, phase: str, follows: bool) -> None:
+    after = plan(machine(runStrategy=strategy), instance(phase, ran=RAN_WELL_AND_CRASHED))
+    assert (after.delete_instance is not None) is follows
+
+
+def test_a_machine_of_once_is_not_started_a_second_time() -> None:
+    assert plan(machine({"lastInstanceUID": "gone"}, runStrategy="Once")).create_instance is None
+
+
+def test_failures_to_start_are_counted_once_each_and_made_to_wait_ever_longer() -> None:
+    failed = plan(machine(), instance("Failed", uid="one", reason="Unsupported", message="no such machine type"))
+    failure = failed.status["startFailure"]
+    assert failure["consecutiveFailCount"] == 1
+    assert failure["retryAfterTimestamp"] == later(10)
+    assert failed.delete_instance is not None
+    assert failed.status["printableStatus"] == "CrashLoopBackOff"
+    assert "no such machine type" in failed.status["message"]
+    assert condition(failed, "Failure")["status"] == "True"
+
+    seen_again = plan(machine({"startFailure": failure}), instance("Failed", uid="one"))
+    assert seen_again.status["startFailure"]["consecutiveFailCount"] == 1
+    second = plan(machine({"startFailure": failure}), instance("Failed", uid="two"))
+    assert second.status["startFailure"]["consecutiveFailCount"] == 2
+    assert second.status["startFailure"]["retryAfterTimestamp"] == later(20)
+    assert second.status["startFailure"]["firstFailureTimestamp"] == failure["firstFailureTimestamp"]
+
+
+def test_while_it_waits_nothing_is_made_and_it_knows_when_to_look_again() -> None:
+    waiting = machine({"startFailure": {"consecutiveFailCount": 1, "retryAfterTimestamp": later(7)}})
+    made = plan(waiting)
+    assert made.create_instance is None
+    assert made.next_look == pytest.approx(7)
+    over = machine({"startFailure": {"consecutiveFailCount": 1, "retryAfterTimestamp": later(-1)}})
+    assert plan(over).create_instance is not None
+
+
+def test_the_wait_doubles_up_to_five_minutes() -> None:
+    assert [wait_after(times) for times in (1, 2, 3, 6, 100)] == [10, 20, 40, 300, 300]
+
+
+def test_a_guest_that_crashes_soon_waits_but_did_start() -> None:
+    crashed = plan(machine({"startFailure": {"consecutiveFailCount": 2}}), instance("Failed", ran=RAN_AND_CRASHED))
+    assert crashed.status["startFailure"]["consecutiveFailCount"] == 0
+    assert crashed.status["startFailure"]["consecutiveCrashCount"] == 1
+
+
+def test_a_guest_that_never_passed_its_first_liveness_probe_failed_to_start() -> None:
+    failed = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeFailed"))
+    assert failed.status["startFailure"]["consecutiveFailCount"] == 1
+
+
+def test_a_guest_that_ran_well_is_started_again_at_once() -> None:
+    crashed = plan(machine({"startFailure": {"consecutiveFailCount": 2}}), instance("Failed", ran=RAN_WELL_AND_CRASHED))
+    assert "startFailure" not in crashed.status
+    assert crashed.delete_instance is not None
+    assert crashed.next_look is None
+
+
+def test_old_failures_are_forgotten_once_the_guest_has_run_well() -> None:
+    before = {"startFailure": {"consecutiveFailCount": 2, "retryAfterTimestamp": later(-100)}}
+    young = plan(machine(before), instance("Running", ran=(-10, 0)))
+    assert young.status["startFailure"]["consecutiveFailCount"] == 2
+    assert young.next_look is not None
+    grown = plan(machine(before), instance("Running", ran=(-301, 0)))
+    assert "startFailure" not in grown.status
+
+
+def test_data_volumes_are_made_from_their_templates_and_belong_to_the_machine() -> None:
+    template = {"metadata": {"name": "disk"}, "spec": {"source": {"blank": {}}, "pvc": {}}}
+    made = plan(machine(dataVolumeTemplates=[template]))
+    (volume,) = made.create_data_volumes
+    assert volume["metadata"]["name"] == "disk"
+    assert volume["metadata"]["ownerReferences"][0]["uid"] == "machine-1"
+    assert volume["spec"] == template["spec"]
+    assert not plan(machine(dataVolumeTemplates=[template]), disk=data_volume("disk")).create_data_volumes
+
+
+def test_a_data_volume_of_someone_else_is_never_adopted() -> None:
+    template = {"metadata": {"name": "disk"}, "spec": {"source": {"blank": {}}, "pvc": {}}}
+    made = plan(machine(dataVolumeTemplates=[template]), disk=data_volume("disk", owner="somebody"))
+    assert made.create_instance is None
+    assert made.status["printableStatus"] == "DataVolumeError"
+    assert made.status["reason"] == "VolumeNotOwned"
+    assert "disk exists and belongs to someone else" in made.status["message"]
+
+
+def test_an_instance_of_someone_else_is_left_alone_and_waited_for() -> None:
+    made = plan(machine(runStrategy="Halted"), instance("Running", owner="another-machine"))
+    assert made.delete_instance is None
+    assert made.create_instance is None
+    assert made.status["reason"] == "InstanceNotOwned"
+
+
+def test_a_failed_data_volume_is_shown() -> None:
+    volume = data_volume("disk", "Failed", message="404 from the server")
+    made = plan(machine(), disk=volume)
+    assert made.status["printableStatus"] == "DataVolumeError"
+    assert "404" in made.status["message"]
+
+
+@pytest.mark.parametrize(
+    ("child", "word"),
+    [
+        (instance("Pending"), "Starting"),
+        (instance("Pending", reason="WaitingForDataVolume"), "Provisioning"),
+        (instance("Pending", reason="MissingClaim"), "ErrorPvcNotFound"),
+        (instance("Pending", reason="MissingSecret"), "Starting"),
+        (instance("Scheduling"), "Starting"),
+        (instance("Scheduling", reason="Unschedulable"), "ErrorUnschedulable"),
+        (instance("Running"), "Running"),
+        (instance("Running", migrationState={"migrationName": "m"}), "Migrating"),
+        (instance("Running", migrationState={"migrationName": "m", "completed": True}), "Running"),
+        (instance("Running", conditions=[{"type": "Paused", "status": "True"}]), "Paused"),
+        (instance("Running", deleted=True), "Stopping"),
+        (instance("Unknown"), "Unknown"),
+    ],
+)
+def test_the_state_in_one_word(child: Json, word: str) -> None:
+    assert plan(machine(), child).status["printableStatus"] == word
+
+
+def test_a_machine_that_is_deleted_makes_nothing_more() -> None:
+    template = {"metadata": {"name": "disk"}, "spec": {"source": {"blank": {}}, "pvc": {}}}
+    made = plan(machine(deleted=True, dataVolumeTemplates=[template]))
+    assert made.create_instance is None
+    assert not made.create_data_volumes
+    assert made.status["printableStatus"] == "Terminating"
+
+
+def test_a_changed_template_asks_for_a_restart_and_restarts_nothing() -> None:
+    made = plan(machine())
+    assert made.create_instance is not None
+    before = made.create_instance["metadata"]["annotations"][labels.TEMPLATE_HASH]
+    same = plan(machine(), instance("Running", annotations={labels.TEMPLATE_HASH: before}))
+    assert not condition(same, "RestartRequired")
+    changed = machine(template={"spec": {"domain": {"cpu": {"cores": 4}}}})
+    after = plan(changed, instance("Running", annotations={labels.TEMPLATE_HASH: before}))
+    assert condition(after, "RestartRequired")["status"] == "True"
+    assert after.delete_instance is None
+
+
+def test_ready_follows_the_instance_and_keeps_the_time_of_its_last_change() -> None:
+    ready = [{"type": "Ready", "status": "True", "reason": "GuestRunning", "message": ""}]
+    first = plan(machine(), instance("Running", conditions=ready))
+    assert first.status["ready"] is True
+    known = [{**condition(first, "Ready"), "lastTransitionTime": later(-500)}]
+    second = plan(machine({"conditions": known}), instance("Running", conditions=ready))
+    assert condition(second, "Ready")["lastTransitionTime"] == later(-500)
+    lost = plan(machine({"conditions": known}), instance("Running"))
+    assert condition(lost, "Ready")["status"] == "False"
+    assert condition(lost, "Ready")["lastTransitionTime"] == later(0)
