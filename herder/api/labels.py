@@ -17,7 +17,7 @@ IMPORTER: Final = "herder.dev/importer"  # of a pod that fills a claim: uid of t
 # What a launcher pod tells its node (JSON, `herder.api.guest`), and what it is told while it runs.
 GUEST: Final = "herder.dev/guest"
 IMPORT: Final = "herder.dev/import"
-PAUSE: Final = "herder.dev/paused"  # "true" on an instance stops its guest until it is "false" or gone; passed on to the pod
+PAUSE: Final = "herder.dev/paused"  # "true" on an instance stops its guest, "false" lets it go on; passed on to the pod
 
 # Wishes about a machine, as plain annotations, so that kubectl can do what `herder` does.
 START_REQUEST: Final = "herder.dev/start-requested"  # any new value: start it (run strategies Manual, RerunOnFailure, Once)

@@ -35,6 +35,8 @@ INSTANCE_NOT_OWNED: Final = "InstanceNotOwned"
 # Why an instance waits or ends
 GUEST_NOT_RUNNING: Final = "GuestNotRunning"
 GUEST_SHUT_DOWN: Final = "GuestShutDown"
+GUEST_LOST: Final = "GuestLost"
+SWITCHED_OFF: Final = "SwitchedOff"
 GUEST_CRASHED: Final = "GuestCrashed"
 LIVENESS_PROBE_FAILED: Final = "LivenessProbeFailed"
 MISSING_SECRET: Final = "MissingSecret"

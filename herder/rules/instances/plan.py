@@ -155,4 +155,3 @@ def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> t
     if observed.phase in ("Failed", "Unknown"):
         return (Event("Warning", observed.reason, observed.message or "the guest has ended without shutting down"),)
     return ()
-

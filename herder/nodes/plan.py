@@ -1,0 +1,80 @@
+"""What a node should do about one pod that is bound to it. Pure, as the rules are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.core import Pod
+from herder.api.guest import ENDED
+from herder.nodes.health import HEALTHY, Health
+from herder.nodes.runtimes.base import GuestStatus
+
+Action = Literal["start", "shut_down", "remove", "pause", "resume", "finish"]
+# Of a pod's grace, for the node to switch off and to say so.
+SWITCH_OFF_BEFORE_END = 15.0
+
+
+class PodPlan(msgspec.Struct, frozen=True):
+    """Actions in this order; between them and `finish` (the pod may go for good) the status is written."""
+
+    actions: tuple[Action, ...] = ()
+    # What the pod's status shall tell; None leaves it as it is.
+    shown: GuestStatus | None = None
+    next_look: float | None = None
+
+
+def plan_pod(pod: Pod, status: GuestStatus | None, now: float, health: Health = HEALTHY, no_room: str = "") -> PodPlan:
+    if pod.being_deleted:
+        return _ending(pod, status, now)
+    if pod.status.phase in ("Succeeded", "Failed"):
+        # It has ended for everybody. Nothing may run on; what it wrote can still be read.
+        return PodPlan(("remove",) if status is not None and status.state not in ENDED else ())
+    if status is None:
+        return _starting(pod, no_room)
+    if status.state in ENDED:
+        return PodPlan(shown=status)
+    if health.dead:
+        ended = msgspec.structs.replace(status, state="Failed", reason=reasons.LIVENESS_PROBE_FAILED, message=health.dead)
+        return PodPlan(("remove",), shown=ended)
+    return PodPlan(_pause(pod, status), shown=status)
+
+
+def _starting(pod: Pod, no_room: str) -> PodPlan:
+    if pod.status.container_statuses and any(one.state.running for one in pod.status.container_statuses):
+        # It ran, says the API, and here nobody knows of it: the machine was restarted. It must not start a second time unnoticed.
+        lost = GuestStatus("Failed", reasons.GUEST_LOST, "the node no longer knows of it: the machine was restarted")
+        return PodPlan(shown=lost)
+    if no_room:
+        return PodPlan(shown=GuestStatus("Failed", no_room.split(" ", 1)[0], no_room.split(" ", 1)[-1]))
+    return PodPlan(("start",))
+
+
+def _ending(pod: Pod, status: GuestStatus | None, now: float) -> PodPlan:
+    if status is None or status.state in ENDED:
+        return PodPlan(("remove", "finish"), shown=status)
+    left = _switch_off_in(pod, now)
+    if left <= 0:
+        ended = msgspec.structs.replace(status, state="Failed", reason=reasons.SWITCHED_OFF, message="it did not end in its time")
+        return PodPlan(("remove", "finish"), shown=ended)
+    return PodPlan(("shut_down",), next_look=left)
+
+
+def _switch_off_in(pod: Pod, now: float) -> float:
+    """Seconds until patience ends: a little before the pod's own grace does."""
+    end = pod.metadata.deletion_timestamp
+    grace = pod.metadata.deletion_grace_period_seconds or 0
+    if end is None or grace == 0:
+        return 0.0
+    return end.timestamp() - min(SWITCH_OFF_BEFORE_END, grace / 2) - now
+
+
+def _pause(pod: Pod, status: GuestStatus) -> tuple[Action, ...]:
+    wish = pod.annotations.get(labels.PAUSE)
+    if wish == "true" and status.state == "Running":
+        return ("pause",)
+    if wish == "false" and status.state == "Paused":
+        return ("resume",)
+    return ()

@@ -1,0 +1,155 @@
+"""A pod's status as a kubelet would write it, with the guest's own report in a condition."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import msgspec
+
+from herder.api import labels
+from herder.api.core import Pod
+from herder.api.core.containers import Container
+from herder.api.guest import ENDED, GuestReport
+from herder.api.world import timestamp
+from herder.nodes.health import HEALTHY, Health
+from herder.nodes.runtimes.base import GuestStatus
+
+Document = dict[str, Any]
+_SUCCESS = ("ShutDown", "HandedOver")
+
+
+def phase_of(status: GuestStatus) -> str:
+    if status.state in ENDED:
+        return "Succeeded" if status.state in _SUCCESS else "Failed"
+    return "Pending" if status.state in ("Preparing", "Incoming") else "Running"
+
+
+def pod_status(pod: Pod, status: GuestStatus, address: str, now: float, health: Health = HEALTHY) -> Document:
+    phase = phase_of(status)
+    running = phase == "Running"
+    ready = running and status.state == "Running" and health.ready
+    started = timestamp(status.started_at if status.started_at is not None else now)
+    document: Document = {
+        "phase": phase,
+        "hostIP": address,
+        "startTime": timestamp(pod.status.start_time.timestamp()) if pod.status.start_time else timestamp(now),
+        "conditions": _conditions(pod, status, phase, ready, now, health),
+        "containerStatuses": [_container(one, status, phase, ready, started, now, pod) for one in pod.spec.containers or ()],
+    }
+    if status.addresses:
+        document["podIP"] = status.addresses[0]
+        document["podIPs"] = [{"ip": one} for one in status.addresses]
+    if phase == "Failed":
+        document |= {"reason": status.reason or "Error", "message": status.message}
+    return document
+
+
+def waiting_status(pod: Pod, reason: str, message: str, address: str, now: float) -> Document:
+    """Bound to this node and not yet started, because something is missing."""
+    return pod_status(pod, GuestStatus("Preparing", reason, message), address, now)
+
+
+def differs(status: Document, wanted: Document) -> bool:
+    """Whether it has to be written. Conditions of other writers are not ours to compare."""
+    known = {one.get("type"): one for one in status.get("conditions", ())}
+    for name, value in wanted.items():
+        if name == "conditions":
+            if any(known.get(one["type"]) != one for one in value):
+                return True
+        elif name == "containerStatuses":
+            if _states(status.get(name, ())) != _states(value):
+                return True
+        elif status.get(name) != value:
+            return True
+    return False
+
+
+def _states(statuses: Any) -> list[Any]:
+    """Of each container what can change. The server fills in what we leave out."""
+    return [(one.get("name"), one.get("ready"), one.get("state")) for one in statuses]
+
+
+def _conditions(pod: Pod, status: GuestStatus, phase: str, ready: bool, now: float, health: Health) -> list[Document]:
+    over = phase in ("Succeeded", "Failed")
+    why = {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"} if over else _not_ready(status, ready, health)
+    wanted: list[Document] = [
+        {"type": "Initialized", "status": "True"},
+        {"type": "ContainersReady", "status": "True" if ready else "False", **({} if ready else why)},
+        {"type": "Ready", "status": "True" if ready else "False", **({} if ready else why)},
+    ]
+    if labels.GUEST in pod.annotations:
+        wanted.append(_guest(status, health))
+    return [_dated(one, pod, now) for one in wanted]
+
+
+def _not_ready(status: GuestStatus, ready: bool, health: Health) -> Document:
+    if ready:
+        return {}
+    if status.state != "Running":
+        return {"reason": status.reason or "ContainersNotReady", "message": status.message or f"the guest is {status.state}"}
+    return {"reason": "ContainersNotReady", "message": health.not_ready_because or "the readiness probe has not passed"}
+
+
+def _guest(status: GuestStatus, health: Health) -> Document:
+    report = GuestReport(
+        state=status.state,
+        reason=status.reason,
+        message=status.message,
+        started=status.started,
+        started_at=_moment(status.started_at),
+        alive=health.alive,
+        addresses=status.addresses,
+        migratable=not status.not_migratable_because,
+        not_migratable_because=status.not_migratable_because,
+    )
+    alive = "True" if status.state in ("Running", "Paused") else "False"
+    return {
+        "type": labels.GUEST_CONDITION,
+        "status": alive,
+        "reason": status.state,
+        "message": msgspec.json.encode(report).decode(),
+    }
+
+
+def _moment(seconds: float | None) -> datetime.datetime | None:
+    return None if seconds is None else datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+
+
+def _dated(wanted: Document, pod: Pod, now: float) -> Document:
+    old = next((one for one in pod.status.conditions if one.type == wanted["type"]), None)
+    kept = old.last_transition_time if old is not None and old.status == wanted["status"] else None
+    return {**wanted, "lastTransitionTime": timestamp(kept.timestamp() if kept else now)}
+
+
+def _container(container: Container, status: GuestStatus, phase: str, ready: bool, started: str, now: float, pod: Pod) -> Document:
+    return {
+        "name": container.name,
+        "image": container.image,
+        "imageID": "",
+        "ready": ready,
+        "started": phase == "Running",
+        "restartCount": 0,
+        "state": _state(status, phase, started, _finished_at(pod, container.name) or timestamp(now)),
+    }
+
+
+def _state(status: GuestStatus, phase: str, started: str, finished: str) -> Document:
+    if phase == "Pending":
+        word = status.reason or "ContainerCreating"
+        return {"waiting": {"reason": word, **({"message": status.message} if status.message else {})}}
+    if phase == "Running":
+        return {"running": {"startedAt": started}}
+    good = phase == "Succeeded"
+    ended: Document = {"exitCode": 0 if good else 1, "reason": "Completed" if good else "Error"}
+    if status.message:
+        ended["message"] = status.message
+    return {"terminated": {**ended, "startedAt": started, "finishedAt": finished}}
+
+
+def _finished_at(pod: Pod, name: str) -> str | None:
+    """As it was said first."""
+    for one in pod.status.container_statuses:
+        if one.name == name and one.state.terminated is not None and one.state.terminated.finished_at is not None:
+            return timestamp(one.state.terminated.finished_at.timestamp())
+    return None

@@ -1,0 +1,49 @@
+"""What a node does for a pod: run a guest, fill a claim, or (simulated) run containers. A pod's work is known by the pod's uid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from herder.api.core import Pod
+from herder.nodes.runtimes.base import GuestStatus
+
+
+class NotYet(Exception):
+    """It cannot be started now, and may be later: a Secret or a volume is missing. `reason` is one word of `herder.api.reasons`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Work(Protocol):
+    """Every order is safe to repeat."""
+
+    async def open(self, changed: Callable[[str], None]) -> None:
+        """Finds again what is under way. `changed(uid)` is called whenever a status may be another."""
+        ...
+
+    async def close(self) -> None: ...
+
+    def uids(self) -> list[str]:
+        """All that there is, ended work too, until it is removed."""
+        ...
+
+    def status(self, uid: str) -> GuestStatus | None: ...
+
+    async def start(self, pod: Pod) -> None:
+        """Raises `Refused` for ever, `NotYet` for now."""
+        ...
+
+    async def shut_down(self, uid: str) -> None:
+        """Asks it to end, and does not wait."""
+        ...
+
+    async def remove(self, uid: str) -> None:
+        """Ends it at once; nothing of it is left."""
+        ...
+
+    async def pause(self, uid: str) -> None: ...
+
+    async def resume(self, uid: str) -> None: ...
