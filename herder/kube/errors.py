@@ -2,6 +2,7 @@
 
 KubeError
   Unreachable         nobody answered, or the answer broke off: it may or may not have been done
+  NotLeading          nothing was sent: somebody else may lead by now
   Unreadable          an answer, or an object, that is not what it should be
   ApiStatusError      the API server said no; below it one class for each reason that callers tell apart
 """
@@ -21,6 +22,12 @@ class KubeError(Exception):
 
 class Unreachable(KubeError):
     """No answer. Whether the server did what was asked is not known: only what is safe to repeat may be repeated."""
+
+    passing = True
+
+
+class NotLeading(KubeError):
+    """A write that was held back, because the lease may be somebody else's by now."""
 
     passing = True
 

@@ -101,3 +101,14 @@ POLICIES = _ours(kinds.MigrationPolicy, registry.POLICY)
 JOBS = _ours(kinds.PodMigrationJob, registry.JOB)
 RESERVATIONS = _ours(kinds.Reservation, registry.RESERVATION)
 DATA_VOLUMES = _ours(kinds.DataVolume, registry.DATA_VOLUME)
+
+_BY_VIEW: dict[type[Any], Anything] = {one.view: one for one in list(globals().values()) if isinstance(one, Resource)}
+
+
+def reference(thing: Identified) -> dict[str, str]:
+    """An ObjectReference to it. The items of lists do not say their kind; their view does."""
+    resource = _BY_VIEW.get(type(thing))
+    said = (getattr(thing, "api_version", ""), getattr(thing, "kind", ""))
+    api_version, kind = (resource.api_version, resource.kind) if resource else said
+    named = {"apiVersion": api_version, "kind": kind, "namespace": thing.namespace, "name": thing.name, "uid": thing.uid}
+    return {field: value for field, value in named.items() if value}

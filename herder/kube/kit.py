@@ -1,0 +1,56 @@
+"""What a controller is given, and how a set of them is run for one term."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from herder.api.world import World
+from herder.kube.client import Client
+from herder.kube.controller import LIMIT, Controller, Work
+from herder.kube.events import Recorder
+from herder.kube.queue import Queue
+
+
+class Caches(Protocol):
+    async def run(self) -> None: ...
+
+    async def wait_synced(self) -> None: ...
+
+
+class Kit(msgspec.Struct, frozen=True):
+    client: Client
+    caches: Caches
+    recorder: Recorder
+    world: World
+    registry: CollectorRegistry
+
+    def queue(self, name: str) -> Queue:
+        return Queue(self.world, name, registry=self.registry)
+
+    def work(self, controller: Controller, queue: Queue, workers: int = 1, limit: float = LIMIT) -> Work:
+        return Work(controller, queue, workers, world=self.world, registry=self.registry, limit=limit)
+
+
+class Runs(Protocol):
+    async def run(self) -> None: ...
+
+
+# Makes the controller, its queue and its subscriptions; called anew for each term, so that nothing is remembered from the last.
+Start = Callable[[Kit], Runs]
+
+
+async def run_controllers(kit: Kit, starts: Sequence[Start]) -> None:
+    """For one term, until cancelled. Nobody works before all caches know everything: what is not there yet looks like what is
+    not there any more."""
+    works = [start(kit) for start in starts]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(kit.caches.run())
+        await kit.caches.wait_synced()
+        for work in works:
+            group.create_task(work.run())
+        await asyncio.get_running_loop().create_future()
