@@ -10,16 +10,11 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import World
+from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.controller import LIMIT, Controller, Work
 from herder.kube.events import Recorder
 from herder.kube.queue import Queue
-
-
-class Caches(Protocol):
-    async def run(self) -> None: ...
-
-    async def wait_synced(self) -> None: ...
 
 
 class Kit(msgspec.Struct, frozen=True):

@@ -1,0 +1,73 @@
+"""The few ways in which controllers touch the cluster. Each is safe to repeat, and each waits until the cache has seen what it did:
+the next look then starts from there, and not from before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api.meta import Identified
+from herder.kube.cache import Cache, Stored
+from herder.kube.client import Client
+from herder.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from herder.kube.events import Recorder
+from herder.kube.resources import Key
+from herder.rules.plans import Delete, Document, Event
+
+
+class InTheWay(KubeError):
+    """An object of the name that we need, which belongs to someone else. It may go away."""
+
+    passing = True
+
+
+class Hands:
+    def __init__(self, client: Client, recorder: Recorder) -> None:
+        self._client = client
+        self._recorder = recorder
+
+    async def create(self, cache: Cache[Any], document: Document, owner_uid: str) -> None:
+        """Names follow from the owner: one that exists already is ours, made by us or by who led before us, or in the way."""
+        key = Key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
+        resource = cache.resource
+        try:
+            made = await self._client.create(resource, document)
+        except AlreadyExists:
+            made = await self._client.get(resource, key)
+            if made.controller_uid != owner_uid:
+                raise InTheWay(f"{resource.kind} {key} exists and belongs to someone else") from None
+        await cache.wait_seen(made.metadata.resource_version)
+
+    async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete) -> None:
+        """That very object; another one of its name stays."""
+        key = Key(namespace, wanted.name)
+        try:
+            await self._client.delete(cache.resource, key, uid=wanted.uid, grace_period_seconds=wanted.grace_period_seconds)
+        except (NotFound, Conflict):
+            return
+        await cache.wait_gone(key, wanted.uid)
+
+    async def patch(self, cache: Cache[Any], stored: Stored[Any], patch: Document) -> None:
+        """With the identity of the object, so that another one of its name is left alone."""
+        metadata = {**patch.get("metadata", {}), "uid": stored.uid}
+        made = await self._client.patch(cache.resource, stored.key, {**patch, "metadata": metadata})
+        await cache.wait_seen(made.metadata.resource_version)
+
+    async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document) -> None:
+        """The status, where it is another one. By server-side apply: what we no longer say is taken away."""
+        known = msgspec.json.decode(stored.raw).get("status", {})
+        if known == status:
+            return
+        try:
+            made = await self._client.apply(
+                cache.resource, stored.key, {"metadata": {"uid": stored.uid}, "status": status}, subresource="status"
+            )
+        except NotFound:
+            return
+        await cache.wait_seen(made.metadata.resource_version)
+
+    def tell(self, thing: Identified, events: tuple[Event, ...]) -> None:
+        for event in events:
+            record = self._recorder.normal if event.type == "Normal" else self._recorder.warning
+            record(thing, event.reason, event.message)

@@ -1,0 +1,165 @@
+"""Keeps VirtualMachineInstances: makes the pod that the guest runs in, and shows what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from herder.api import labels
+from herder.api.core import Node, Pod
+from herder.api.kinds import VirtualMachineInstance
+from herder.controllers.hands import Hands
+from herder.kube.cache import BY_NODE, BY_OWNER, Cache, Change, Index, Stored
+from herder.kube.client import JSON_PATCH, Selection
+from herder.kube.controller import AGAIN, DONE, Later, Result, Work
+from herder.kube.enqueue import controlled_by, enqueue
+from herder.kube.errors import Conflict, Invalid, NotFound
+from herder.kube.kit import Kit
+from herder.kube.queue import Queue
+from herder.kube.resources import CLAIMS, CONFIG_MAPS, DATA_VOLUMES, INSTANCES, NODES, PODS, SECRETS, Anything, Key, key_of
+from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
+from herder.rules.instances.needs import Found, claims_of
+from herder.rules.instances.observed import answers, fenced
+
+WORKERS = 16
+LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
+
+
+def _needs(stored: Stored[VirtualMachineInstance]) -> Iterable[str]:
+    needs, namespace = needs_of(stored.view.spec), stored.key.namespace
+    named = ((SECRETS, needs.secrets), (CONFIG_MAPS, needs.config_maps), (DATA_VOLUMES, needs.data_volumes))
+    listed = [(resource, name) for resource, names in named for name in names]
+    listed += [(CLAIMS, name) for name in claims_of(needs)]
+    return [_need(resource, Key(namespace, name)) for resource, name in listed]
+
+
+def _need(resource: Anything, key: Key) -> str:
+    return f"{resource.qualified}/{key}"
+
+
+# Which instances mount this Secret, ConfigMap, claim or DataVolume.
+BY_NEED: Index[Any] = Index("need", _needs)
+
+
+class Instances:
+    name = "instances"
+
+    def __init__(self, kit: Kit) -> None:
+        self._client = kit.client
+        self._world = kit.world
+        self._hands = Hands(kit.client, kit.recorder)
+        self._instances = kit.caches.of(INSTANCES)
+        self._pods = kit.caches.of(PODS, LAUNCHERS)
+        self._nodes = kit.caches.of(NODES)
+        self._claims = kit.caches.of(CLAIMS)
+        self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._secrets = kit.caches.of(SECRETS)
+        self._config_maps = kit.caches.of(CONFIG_MAPS)
+        self._instances.add_index(BY_NEED)
+        self._pods.add_index(BY_OWNER)
+        self._pods.add_index(BY_NODE)
+
+    @classmethod
+    def start(cls, kit: Kit) -> Work:
+        self, queue = cls(kit), kit.queue(cls.name)
+        enqueue(self._instances, queue)
+        enqueue(self._pods, queue, controlled_by(INSTANCES))
+        for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
+            self._follow_need(cache, queue)
+        self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        return kit.work(self, queue, WORKERS)
+
+    def _follow_need(self, cache: Cache[Any], queue: Queue) -> None:
+        resource = cache.resource
+        enqueue(cache, queue, lambda stored: self._instances.keys_by(BY_NEED, _need(resource, stored.key)))
+
+    def _node_changed(self, change: Change[Node], queue: Queue) -> None:
+        """Nodes speak often. What matters is whether they answer, and whether they are fenced."""
+        if _trust(change.old) == _trust(change.new):
+            return
+        for pod in self._pods.by(BY_NODE, change.key.name):
+            if owner := self._pods.stored(key_of(pod)):
+                for key in controlled_by(INSTANCES)(owner):
+                    queue.add(key)
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._instances.stored(key)
+        if stored is None:
+            return DONE
+        plan = plan_instance(self._snapshot(stored), self._world.now())
+        if plan.gone is not None and await self._client.find(PODS, Key(key.namespace, plan.gone)) is not None:
+            # It is there, and the cache does not know yet.
+            return AGAIN
+        await self._carry_out(stored, plan)
+        return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: InstancePlan) -> None:
+        hands, namespace = self._hands, stored.key.namespace
+        if plan.add_finalizer:
+            await hands.patch(self._instances, stored, _with_finalizer(stored))
+            stored = self._instances.stored(stored.key) or stored
+        if plan.create_pod is not None:
+            await hands.create(self._pods, plan.create_pod, stored.uid)
+        if plan.pause is not None:
+            name, value = plan.pause
+            if (pod := self._pods.stored(Key(namespace, name))) is not None:
+                await hands.patch(self._pods, pod, {"metadata": {"annotations": {labels.PAUSE: value}}})
+        for end in plan.delete_pods:
+            await hands.delete(self._pods, namespace, end)
+        if plan.node_label is not None:
+            await hands.patch(self._instances, stored, {"metadata": {"labels": {labels.NODE_NAME: plan.node_label}}})
+        if plan.status is not None:
+            await hands.show(self._instances, stored, plan.status)
+        if plan.remove_finalizer:
+            await self._let_go(stored)
+        hands.tell(stored.view, plan.events)
+
+    async def _let_go(self, stored: Stored[VirtualMachineInstance]) -> None:
+        """Only our own finalizer, where it stands: others may come and go meanwhile."""
+        finalizers = list(stored.view.metadata.finalizers or ())
+        place = f"/metadata/finalizers/{finalizers.index(labels.INSTANCE_FINALIZER)}"
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": stored.uid},
+            {"op": "test", "path": place, "value": labels.INSTANCE_FINALIZER},
+            {"op": "remove", "path": place},
+        ]
+        try:
+            await self._client.patch(INSTANCES, stored.key, patch, content_type=JSON_PATCH)
+        except NotFound:
+            return
+        except Invalid as error:
+            raise Conflict(409, "Conflict", str(error)) from error
+
+    def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
+        pods = sorted(self._pods.by(BY_OWNER, stored.uid), key=_age)
+        names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
+        nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
+        return InstanceSnapshot(stored.view, msgspec.json.decode(stored.raw), tuple(pods), nodes, self._found(stored))
+
+    def _found(self, stored: Stored[VirtualMachineInstance]) -> Found:
+        needs, namespace = needs_of(stored.view.spec), stored.key.namespace
+        claims = [(name, self._claims.get(Key(namespace, name))) for name in claims_of(needs)]
+        volumes = [(name, self._volumes.get(Key(namespace, name))) for name in needs.data_volumes]
+        return Found(
+            secrets=frozenset(name for name in needs.secrets if Key(namespace, name) in self._secrets),
+            config_maps=frozenset(name for name in needs.config_maps if Key(namespace, name) in self._config_maps),
+            claims={name: claim for name, claim in claims if claim is not None},
+            data_volumes={name: volume for name, volume in volumes if volume is not None},
+        )
+
+
+def _age(pod: Pod) -> tuple[Any, str]:
+    return (pod.metadata.creation_timestamp, pod.name)
+
+
+def _trust(stored: Stored[Node] | None) -> tuple[bool, bool]:
+    node = stored.view if stored is not None else None
+    return (answers(node), fenced(node))
+
+
+def _with_finalizer(stored: Stored[VirtualMachineInstance]) -> dict[str, Any]:
+    """With the version: a list is replaced as a whole, and somebody may have added to it."""
+    wanted = [*(stored.view.metadata.finalizers or ()), labels.INSTANCE_FINALIZER]
+    return {"metadata": {"finalizers": wanted, "resourceVersion": str(stored.version)}}

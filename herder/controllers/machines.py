@@ -1,0 +1,78 @@
+"""Keeps VirtualMachines: makes and ends their instances as their run strategy says, and makes their DataVolumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from herder.api.kinds import VirtualMachine
+from herder.controllers.hands import Hands
+from herder.kube.cache import Index, Stored
+from herder.kube.controller import DONE, Later, Result, Work
+from herder.kube.enqueue import enqueue
+from herder.kube.kit import Kit
+from herder.kube.resources import DATA_VOLUMES, INSTANCES, MACHINES, Key
+from herder.rules.machines import MachineSnapshot, plan_machine
+
+WORKERS = 16
+
+
+def _volume_names(stored: Stored[VirtualMachine]) -> Iterable[str]:
+    templates = stored.view.spec.data_volume_templates or ()
+    return [f"{stored.key.namespace}/{template.metadata.name}" for template in templates]
+
+
+# Which machines want a DataVolume of this name, whoever owns it.
+BY_VOLUME: Index[Any] = Index("data-volume-template", _volume_names)
+
+
+class Machines:
+    name = "machines"
+
+    def __init__(self, kit: Kit) -> None:
+        self._world = kit.world
+        self._hands = Hands(kit.client, kit.recorder)
+        self._machines = kit.caches.of(MACHINES)
+        self._instances = kit.caches.of(INSTANCES)
+        self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._machines.add_index(BY_VOLUME)
+
+    @classmethod
+    def start(cls, kit: Kit) -> Work:
+        self, queue = cls(kit), kit.queue(cls.name)
+        enqueue(self._machines, queue)
+        # Of the same name, and not only those that it owns: one of someone else is in the way.
+        enqueue(self._instances, queue)
+        enqueue(self._volumes, queue, lambda volume: self._machines.keys_by(BY_VOLUME, str(volume.key)))
+        return kit.work(self, queue, WORKERS)
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._machines.stored(key)
+        if stored is None:
+            return DONE
+        plan = plan_machine(self._snapshot(stored), self._world.now())
+        owner = stored.uid
+        # The status first: what is known about a failure must not be lost with the instance that failed.
+        await self._hands.show(self._machines, stored, plan.status)
+        for volume in plan.create_data_volumes:
+            await self._hands.create(self._volumes, volume, owner)
+        if plan.delete_instance is not None:
+            await self._hands.delete(self._instances, key.namespace, plan.delete_instance)
+        if plan.create_instance is not None:
+            await self._hands.create(self._instances, plan.create_instance, owner)
+        self._hands.tell(stored.view, plan.events)
+        return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _snapshot(self, stored: Stored[VirtualMachine]) -> MachineSnapshot:
+        namespace = stored.key.namespace
+        templates = stored.view.spec.data_volume_templates or ()
+        names = [template.metadata.name for template in templates]
+        volumes = {name: volume for name in names if (volume := self._volumes.get(Key(namespace, name))) is not None}
+        return MachineSnapshot(
+            machine=stored.view,
+            document=msgspec.json.decode(stored.raw),
+            instance=self._instances.get(stored.key),
+            data_volumes=volumes,
+        )

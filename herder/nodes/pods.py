@@ -1,0 +1,195 @@
+"""Keeps the pods of one or many nodes: starts, ends and reports what is bound to them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from herder.api import labels
+from herder.api.core import Pod
+from herder.api.world import World
+from herder.kube.cache import BY_NODE, Cache
+from herder.kube.client import STRATEGIC_PATCH, Client
+from herder.kube.controller import DONE, Later, Result
+from herder.kube.errors import Conflict, NotFound
+from herder.kube.queue import Queue
+from herder.kube.resources import PODS, Key, key_of
+from herder.nodes.health import HEALTHY, Health
+from herder.nodes.plan import Action, PodPlan, plan_pod
+from herder.nodes.pod_status import differs, pod_status, waiting_status
+from herder.nodes.runtimes.base import GuestStatus, Refused
+from herder.nodes.work import NotYet, Work
+from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
+
+log = structlog.get_logger()
+LOOK_AGAIN = 2.0
+Document = dict[str, Any]
+
+
+class Site(msgspec.Struct, frozen=True):
+    """One node, as far as its pods are concerned."""
+
+    name: str
+    address: str
+    allocatable: Amounts
+    # What runs a guest, an import, a plain pod; what is not there cannot be run here.
+    guests: Work | None = None
+    imports: Work | None = None
+    plain: Work | None = None
+
+    def works(self) -> list[Work]:
+        return [work for work in (self.guests, self.imports, self.plain) if work is not None]
+
+    def work_for(self, pod: Pod) -> Work | None:
+        if labels.GUEST in pod.annotations:
+            return self.guests
+        return self.imports if labels.IMPORT in pod.annotations else self.plain
+
+
+class PodKeeper:
+    """A controller whose objects are the pods of its sites. Where it runs, no other runs the same node's pods."""
+
+    name = "pods"
+
+    def __init__(
+        self,
+        client: Client,
+        cache: Cache[Pod],
+        queue: Queue,
+        world: World,
+        sites: Mapping[str, Site],
+        health: Callable[[str], Health] = lambda uid: HEALTHY,
+    ) -> None:
+        self._client = client
+        self._cache = cache
+        cache.add_index(BY_NODE)
+        self._queue = queue
+        self._world = world
+        self._sites = sites
+        self._health = health
+        # Names come again with other pods behind them; work belongs to a pod.
+        self._uids: dict[Key, str] = {}
+        self._placed: dict[str, tuple[Key, Site]] = {}
+
+    def changed(self, uid: str) -> None:
+        """For runtimes and probes: something about this pod's work is different now."""
+        if placed := self._placed.get(uid):
+            self._queue.add(placed[0])
+
+    async def remove_strangers(self) -> None:
+        """What runs for pods that are gone: nobody will ever ask for it again. Only once the cache knows all pods."""
+        known = {pod.uid for pod in self._cache.list()}
+        for site in self._sites.values():
+            for work in site.works():
+                for uid in work.uids():
+                    if uid not in known:
+                        await work.remove(uid)
+
+    async def reconcile(self, key: Key) -> Result:
+        pod = self._cache.get(key)
+        before = self._uids.get(key)
+        if before is not None and (pod is None or pod.uid != before):
+            await self._forget(before)
+        if pod is None:
+            return DONE
+        site = self._sites.get(pod.spec.node_name)
+        if site is None:
+            return DONE
+        self._uids[key] = pod.uid
+        self._placed[pod.uid] = (key, site)
+        work = site.work_for(pod)
+        if work is None:
+            return await self._refuse(pod, site)
+        return await self._carry_out(pod, site, work)
+
+    async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
+        now = self._world.now()
+        health = self._health(pod.uid)
+        status = work.status(pod.uid)
+        plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
+        try:
+            for action in plan.actions:
+                await self._act(action, pod, work)
+        except NotYet as waits:
+            await self._write(pod, waiting_status(pod, waits.reason, str(waits), site.address, now))
+            return Later(LOOK_AGAIN)
+        except Refused as refusal:
+            await self._write(pod, pod_status(pod, GuestStatus("Failed", refusal.reason, str(refusal)), site.address, now))
+            return DONE
+        shown = self._shown(plan, pod, work)
+        if shown is not None:
+            await self._write(pod, pod_status(pod, shown, site.address, now, self._health(pod.uid)))
+        if "finish" in plan.actions:
+            await self._finish(pod)
+        return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _shown(self, plan: PodPlan, pod: Pod, work: Work) -> GuestStatus | None:
+        """What it became by what was done; where it is gone by then, what was planned to be told."""
+        if plan.shown is not None and ("remove" in plan.actions or not plan.actions):
+            return plan.shown
+        return work.status(pod.uid) or plan.shown
+
+    async def _act(self, action: Action, pod: Pod, work: Work) -> None:
+        log.info("acting on a pod", action=action, pod=str(key_of(pod)))
+        if action == "start":
+            await work.start(pod)
+        elif action == "shut_down":
+            await work.shut_down(pod.uid)
+        elif action == "remove":
+            await work.remove(pod.uid)
+        elif action == "pause":
+            await work.pause(pod.uid)
+        elif action == "resume":
+            await work.resume(pod.uid)
+
+    async def _refuse(self, pod: Pod, site: Site) -> Result:
+        if pod.being_deleted:
+            await self._finish(pod)
+        elif pod.status.phase not in ("Succeeded", "Failed"):
+            message = "this node runs virtual machines, and no containers"
+            await self._write(pod, pod_status(pod, GuestStatus("Failed", "Unsupported", message), site.address, self._world.now()))
+        return DONE
+
+    def _no_room(self, pod: Pod, site: Site) -> str:
+        """Looked at again here, because two schedulers may not have known of each other. Who came first may stay."""
+        others = [one for one in self._cache.by(BY_NODE, site.name) if self._holds_room(one, pod, site)]
+        lack = lacking(pod_requests(pod), used_by(others), site.allocatable)
+        if not lack:
+            return ""
+        return f"OutOf{lack[0]} node {site.name} has too little {', '.join(lack)} left for this pod"
+
+    def _holds_room(self, other: Pod, pod: Pod, site: Site) -> bool:
+        if other.uid == pod.uid or other.status.phase in ("Succeeded", "Failed"):
+            return False
+        work = site.work_for(other)
+        return bool(other.status.host_ip) or (work is not None and work.status(other.uid) is not None)
+
+    async def _write(self, pod: Pod, wanted: Document) -> None:
+        raw = self._cache.raw(key_of(pod))
+        known: Document = msgspec.json.decode(raw).get("status", {}) if raw else {}
+        if not differs(known, wanted):
+            return
+        patch = {"metadata": {"uid": pod.uid}, "status": wanted}
+        try:
+            await self._client.patch(PODS, key_of(pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
+        except NotFound:
+            log.info("a pod is gone before its status was written", pod=str(key_of(pod)))
+
+    async def _finish(self, pod: Pod) -> None:
+        """The node has nothing of it any more, so the pod may go for good."""
+        # Gone already, or another one of that name by now: both are fine.
+        with contextlib.suppress(NotFound, Conflict):
+            await self._client.delete(PODS, key_of(pod), uid=pod.uid, grace_period_seconds=0)
+        await self._forget(pod.uid)
+
+    async def _forget(self, uid: str) -> None:
+        key, site = self._placed.pop(uid, (None, None))
+        if key is not None and self._uids.get(key) == uid:
+            del self._uids[key]
+        for work in site.works() if site is not None else ():
+            if work.status(uid) is not None:
+                await work.remove(uid)

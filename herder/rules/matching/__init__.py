@@ -1,0 +1,1 @@
+"""Questions that many rules ask: does this fit, does this match."""

@@ -1,0 +1,131 @@
+"""Places pods that ask for us: looks at all nodes, assumes the choice, binds.
+
+A first version, small on purpose: it knows room, labels, taints and cordons.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api.core import Node, Pod
+from herder.api.world import timestamp
+from herder.kube.cache import BY_NODE, Change, Stored
+from herder.kube.client import STRATEGIC_PATCH
+from herder.kube.controller import DONE, Result, Work
+from herder.kube.errors import Conflict, NotFound
+from herder.kube.kit import Kit
+from herder.kube.queue import Queue
+from herder.kube.resources import NODES, PODS, Key
+from herder.rules.matching.resources import used_by
+from herder.rules.placement import Candidate, place
+
+FINISHED = ("Succeeded", "Failed")
+BINDING = {"apiVersion": "v1", "kind": "Binding"}
+
+
+class Scheduler:
+    name = "scheduler"
+
+    def __init__(self, kit: Kit, names: tuple[str, ...]) -> None:
+        self._client = kit.client
+        self._world = kit.world
+        self._recorder = kit.recorder
+        self._names = names
+        self._pods = kit.caches.of(PODS)
+        self._nodes = kit.caches.of(NODES)
+        self._pods.add_index(BY_NODE)
+        # Bound by us and not yet seen so: it holds its room already.
+        self._assumed: dict[Key, tuple[str, Pod]] = {}
+        # Found no node. Looked at again when there is more room, or another node.
+        self._waiting: dict[Key, None] = {}
+
+    @classmethod
+    def start(cls, kit: Kit, names: tuple[str, ...]) -> Work:
+        self, queue = cls(kit, names), kit.queue(cls.name)
+        self._pods.subscribe(lambda change: self._pod_changed(change, queue))
+        self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        # One worker: each decision stands on the one before.
+        return kit.work(self, queue, 1)
+
+    def _pod_changed(self, change: Change[Pod], queue: Queue) -> None:
+        pod = change.new.view if change.new is not None else None
+        if pod is None or pod.spec.node_name:
+            self._assumed.pop(change.key, None)
+            self._waiting.pop(change.key, None)
+        if pod is None or pod.status.phase in FINISHED:
+            self._room_is_free(queue)
+        elif self._is_ours(pod):
+            queue.add(change.key)
+
+    def _node_changed(self, change: Change[Node], queue: Queue) -> None:
+        if change.new is not None and (change.old is None or _offer(change.old) != _offer(change.new)):
+            self._room_is_free(queue)
+
+    def _room_is_free(self, queue: Queue) -> None:
+        for key in tuple(self._waiting):
+            del self._waiting[key]
+            queue.add(key)
+
+    def _is_ours(self, pod: Pod) -> bool:
+        return not pod.spec.node_name and pod.spec.scheduler_name in self._names and not pod.spec.scheduling_gates
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._pods.stored(key)
+        if stored is None or key in self._assumed or not self._is_ours(stored.view) or stored.deleting:
+            return DONE
+        spec = msgspec.json.decode(stored.raw)["spec"]
+        found = place(stored.view, spec, self._candidates())
+        if not found.node:
+            self._waiting[key] = None
+            await self._say_why(stored, found.message)
+        else:
+            await self._bind(stored, found.node)
+        return DONE
+
+    def _candidates(self) -> list[Candidate]:
+        assumed: dict[str, list[Pod]] = {}
+        for node, pod in self._assumed.values():
+            assumed.setdefault(node, []).append(pod)
+        return [Candidate(node, used_by([*self._holding(node.name), *assumed.get(node.name, ())])) for node in self._nodes.list()]
+
+    def _holding(self, node: str) -> list[Pod]:
+        return [pod for pod in self._pods.by(BY_NODE, node) if pod.status.phase not in FINISHED]
+
+    async def _bind(self, stored: Stored[Pod], node: str) -> None:
+        key = stored.key
+        self._assumed[key] = (node, stored.view)
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {**BINDING, "metadata": {"name": key.name, "namespace": key.namespace, "uid": stored.uid}, "target": target}
+        try:
+            await self._client.post(PODS, key, "binding", binding)
+        except (NotFound, Conflict):
+            # Gone, another one, or bound by someone else: the watch will tell.
+            del self._assumed[key]
+            return
+        except BaseException:
+            self._assumed.pop(key, None)
+            raise
+        self._recorder.normal(stored.view, "Scheduled", f"Successfully assigned {key} to {node}", action="Binding")
+
+    async def _say_why(self, stored: Stored[Pod], message: str) -> None:
+        known = next((one for one in stored.view.status.conditions if one.type == "PodScheduled"), None)
+        if known is not None and known.status == "False" and known.message == message:
+            return
+        since = known.last_transition_time if known is not None and known.status == "False" else None
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "lastTransitionTime": timestamp(since.timestamp() if since else self._world.now()),
+        }
+        patch = {"metadata": {"uid": stored.uid}, "status": {"conditions": [condition]}}
+        await self._client.patch(PODS, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH)
+        self._recorder.warning(stored.view, "FailedScheduling", message, action="Scheduling")
+
+
+def _offer(stored: Stored[Node]) -> tuple[object, ...]:
+    """What of a node can make room for a pod: heartbeats do not."""
+    node = stored.view
+    taints = [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
+    return (node.labels, node.spec.unschedulable, taints, node.status.allocatable)
