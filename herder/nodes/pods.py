@@ -109,6 +109,8 @@ class PodKeeper:
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
         health = self._health(pod.uid)
+        if work.status(pod.uid) is None and _says_it_runs(pod):
+            await work.adopt(pod)
         status = work.status(pod.uid)
         plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
         try:
@@ -193,3 +195,8 @@ class PodKeeper:
         for work in site.works() if site is not None else ():
             if work.status(uid) is not None:
                 await work.remove(uid)
+
+
+def _says_it_runs(pod: Pod) -> bool:
+    running = any(one.state.running is not None for one in pod.status.container_statuses)
+    return running and pod.status.phase == "Running"

@@ -36,6 +36,10 @@ class Work(Protocol):
         """Raises `Refused` for ever, `NotYet` for now."""
         ...
 
+    async def adopt(self, pod: Pod) -> None:
+        """The API says that it runs, and we do not know it. Where that cannot be made true, nothing happens."""
+        ...
+
     async def shut_down(self, uid: str) -> None:
         """Asks it to end, and does not wait."""
         ...

@@ -1,0 +1,222 @@
+"""The simulated runtime of one node."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+
+from herder.api import reasons
+from herder.api.guest import Started
+from herder.api.kinds.instance import StartedCPU
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.probes import Probe
+from herder.api.world import World
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Order, Refused
+from herder.nodes.runtimes.simulated import copying
+from herder.nodes.runtimes.simulated.console import LogReader, SimulatedConsole
+from herder.nodes.runtimes.simulated.guest import Guest, SavedMemory
+from herder.nodes.runtimes.simulated.moving import Move, Moves
+from herder.nodes.runtimes.simulated.network import Network
+from herder.nodes.runtimes.simulated.settings import settings_of
+from herder.rules.instances.launcher import guest_memory
+
+RUNTIME = "simulated"
+MACHINE_TYPE = "simulated-q35"
+CPU = HostCPU(
+    model="Skylake-Client-IBRS",
+    vendor="Intel",
+    required_features=("aes", "avx2", "pcid"),
+    features=("aes", "avx", "avx2", "pcid", "sse4.2", "x2apic"),
+    models=("Haswell", "Nehalem", "Penryn", "Skylake-Client-IBRS", "Westmere", "qemu64"),
+)
+
+
+class SimulatedRuntime:
+    def __init__(self, node: str, world: World, network: Network | None = None, cpu: HostCPU = CPU, version: str = "1") -> None:
+        self._node = node
+        self._world = world
+        self._network = network or Network()
+        self._host = Host(RUNTIME, version, "none", cpu, (MACHINE_TYPE,))
+        self._guests: dict[str, Guest] = {}
+        self._addresses: dict[str, str] = {}
+        self._moves = Moves(self._network, self._moved, self._move_failed)
+        self._changed: Callable[[str], None] = lambda guest: None
+
+    async def open(self, changed: Callable[[str], None]) -> None:
+        self._changed = changed
+
+    async def close(self) -> None:
+        """They live in this process: with it they end."""
+        self._moves.close()
+        for guest in self._guests.values():
+            guest.vanish()
+
+    async def host(self) -> Host:
+        return self._host
+
+    def guests(self) -> list[str]:
+        return list(self._guests)
+
+    def status(self, guest: str) -> GuestStatus | None:
+        found = self._guests.get(guest)
+        return found.status if found is not None else None
+
+    async def start(self, order: Order) -> None:
+        if order.guest in self._guests:
+            return
+        guest = self._make(order)
+        if guest.settings.fails_at == "start":
+            raise Refused(reasons.GUEST_CRASHED, "it could not be started, as it was told to")
+        self._guests[order.guest] = guest
+        guest.boot(paused=order.definition.spec.start_strategy == "Paused")
+
+    def adopt(self, order: Order, *, paused: bool, started_at: float | None) -> None:
+        """The process was restarted, and with it all that was simulated. To everybody else the guest runs on, so it does here."""
+        guest = self._guests[order.guest] = self._make(order)
+        guest.started_at = started_at
+        guest.has_memory = True
+        if paused:
+            guest.stand_still()
+        else:
+            guest.run()
+
+    async def shut_down(self, guest: str) -> None:
+        if found := self._guests.get(guest):
+            found.press_power_button()
+
+    async def remove(self, guest: str) -> None:
+        if move := self._moves.drop(guest):
+            move.arrival.broken_off("the source is gone")
+        if address := self._addresses.pop(guest, None):
+            self._network.leave(address)
+        if found := self._guests.pop(guest, None):
+            found.vanish()
+
+    async def pause(self, guest: str) -> None:
+        found = self._guests.get(guest)
+        if found is not None and found.state == "Running":
+            found.stand_still()
+
+    async def resume(self, guest: str) -> None:
+        found = self._guests.get(guest)
+        if found is not None and (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
+            found.run()
+
+    async def prepare_incoming(self, order: Order, migration: str) -> str:
+        address = f"simulated://{self._node}/{order.guest}"
+        if order.guest in self._guests:
+            return address
+        guest = self._make(order)
+        if guest.settings.fails_at == "incoming":
+            raise Refused(reasons.TARGET_POD_FAILED, "it could not be prepared, as it was told to")
+        guest.state = "Incoming"
+        self._guests[order.guest] = guest
+        self._addresses[order.guest] = address
+        self._network.listen(address, _Arrival(guest, lambda: self._changed(order.guest)))
+        self._changed(order.guest)
+        return address
+
+    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
+        found = self._guests.get(guest)
+        if found is None or found.ended or self._moves.find(guest) is not None:
+            return
+        arrival = self._network.find(address)
+        if arrival is None:
+            raise Refused(reasons.TARGET_POD_FAILED, f"nobody waits for a guest at {address}")
+        self._moves.begin(found, arrival, settings)
+
+    def progress(self, guest: str) -> MigrationProgress | None:
+        return self._moves.progress(guest)
+
+    async def cancel(self, guest: str) -> None:
+        """Not once the guest runs at the target: it could not come back."""
+        move = self._moves.find(guest)
+        if move is None or move.copy.mode == "PostCopy":
+            return
+        self._moves.drop(guest)
+        move.arrival.broken_off("cancelled")
+        if move.copy.mode == "Paused":
+            move.guest.run()
+
+    async def start_post_copy(self, guest: str) -> None:
+        move = self._moves.find(guest)
+        if move is not None and move.copy.mode == "PreCopy":
+            move.guest.stand_still("HandedOver")
+            self._moves.change(guest, copying.to_post_copy)
+            move.arrival.arrived(running=True)
+
+    async def save(self, guest: str, path: Path) -> None:
+        found = self._guests[guest]
+        if found.settings.fails_at == "save":
+            raise Refused(reasons.CANNOT_SAVE_MEMORY, "its memory could not be saved, as it was told to")
+        if found.state == "Running":
+            found.stand_still()
+        path.write_bytes(msgspec.json.encode(SavedMemory(found.ran)))
+
+    async def restore(self, order: Order, path: Path) -> None:
+        if order.guest in self._guests:
+            return
+        guest = self._guests[order.guest] = self._make(order)
+        guest.restore(path)
+        guest.run()
+
+    async def console(self, guest: str) -> Console:
+        return SimulatedConsole(self._guests[guest])
+
+    async def log(self, guest: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+        return LogReader(self._guests[guest], follow).read()
+
+    async def probe(self, guest: str, probe: Probe) -> bool:
+        """Answered by what the annotations say: ready after a while, dead after a while."""
+        found = self._guests.get(guest)
+        if found is None or found.state != "Running":
+            return False
+        alive = found.settings.dies_after is None or found.ran < found.settings.dies_after
+        return alive and found.ran >= found.settings.ready_after
+
+    def _make(self, order: Order) -> Guest:
+        definition = order.definition
+        settings = settings_of(definition.simulated)
+        started = definition.incoming or self._started(order)
+        return Guest(order, settings, started, self._world.now, lambda: self._changed(order.guest))
+
+    def _started(self, order: Order) -> Started:
+        domain = order.definition.spec.domain
+        cpu = domain.cpu
+        wanted = cpu.model if cpu is not None and cpu.model else "host-model"
+        host = wanted in ("host-model", "host-passthrough")
+        model = StartedCPU(
+            model=self._host.cpu.model if host else wanted,
+            vendor=self._host.cpu.vendor,
+            sockets=(cpu.sockets if cpu else None) or 1,
+            cores=(cpu.cores if cpu else None) or 1,
+            threads=(cpu.threads if cpu else None) or 1,
+        )
+        memory = guest_memory(order.definition.spec).value()
+        return Started(machine_type=MACHINE_TYPE, accelerator="none", runtime=RUNTIME, cpu=model, memory_bytes=memory)
+
+    def _moved(self, move: Move) -> None:
+        if not move.guest.ended:
+            move.guest.stand_still("HandedOver")
+        move.arrival.arrived(running=False)
+
+    def _move_failed(self, move: Move, why: str) -> None:
+        move.guest.message = why
+        move.arrival.broken_off(why)
+        self._changed(move.guest.order.guest)
+
+
+class _Arrival:
+    def __init__(self, guest: Guest, changed: Callable[[], None]) -> None:
+        self._guest = guest
+        self._tell = changed
+
+    def arrived(self, *, running: bool) -> None:
+        self._guest.has_memory = True
+        self._tell()
+
+    def broken_off(self, why: str) -> None:
+        if self._guest.state == "Incoming":
+            self._guest.end("Failed", reasons.TARGET_POD_FAILED, f"the memory did not arrive: {why}")
