@@ -5,22 +5,35 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
 from herder.app.data_directory import DataDirectory
 from herder.kube.client import Client
 from herder.kube.http import HttpTransport
-from herder.nodes.agent import NodeAgent
+from herder.nodes.fleet import Fleet
+from herder.nodes.node import NodeSettings
 
-CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+AGENT = "herder-agent"
+# How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
+RENEWALS_PER_SECOND = 50
+SOONEST_RENEWAL = 10.0
+
+
+class Agents(Protocol):
+    registered: asyncio.Event
+
+    async def run(self) -> None: ...
 
 
 async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Client(HttpTransport.over_socket(directory.socket, "herder-agent"), "herder-agent") as client:
-        agents = [NodeAgent(client, RealWorld(), f"node-{number}", runtime, CAPACITY) for number in range(1, nodes + 1)]
+    async with Client(HttpTransport.over_socket(directory.socket, AGENT), AGENT) as client:
+        agents = Fleet(client, RealWorld(), settings_for(nodes), CollectorRegistry(), runtime.rpartition("/")[2])
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
@@ -32,12 +45,16 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
     return 0
 
 
-async def _work(client: Client, agents: list[NodeAgent], ready_fd: int) -> None:
+def settings_for(nodes: int) -> tuple[NodeSettings, ...]:
+    renew = max(SOONEST_RENEWAL, nodes / RENEWALS_PER_SECOND)
+    names = [f"node-{number}" for number in range(1, nodes + 1)]
+    return tuple(NodeSettings(name=name, renew_every=renew, lease_seconds=int(renew * 4)) for name in names)
+
+
+async def _work(client: Client, agents: Agents, ready_fd: int) -> None:
     await client.wait_until_ready()
     async with asyncio.TaskGroup() as group:
-        for agent in agents:
-            group.create_task(agent.run())
-        for agent in agents:
-            await agent.registered.wait()
+        group.create_task(agents.run())
+        await agents.registered.wait()
         os.write(ready_fd, b"r")
         os.close(ready_fd)

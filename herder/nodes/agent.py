@@ -1,109 +1,82 @@
-"""A node's agent: registers its Node, and keeps saying that it is there.
-
-What runs on a node comes with virtual machines; a Node that nobody renews is one that others stop trusting.
-"""
+"""The agent of one node: registers it, keeps saying that it is there, and runs the pods that are bound to it."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import Any
 
-import structlog
+import msgspec
+from prometheus_client import CollectorRegistry
 
-from herder.api.world import World, micro_timestamp, timestamp
-from herder.kube.client import Client
-from herder.kube.errors import AlreadyExists, KubeError
-from herder.kube.resources import LEASES, NODES, Anything, Key
+from herder.api.world import World
+from herder.kube.cache import Cache
+from herder.kube.client import Client, Selection
+from herder.kube.controller import Work as Workers
+from herder.kube.enqueue import enqueue
+from herder.kube.queue import Queue
+from herder.kube.resources import PODS
+from herder.nodes.guests import Guests, Volumes
+from herder.nodes.heartbeat import Heartbeat
+from herder.nodes.node import NodeSettings
+from herder.nodes.pods import PodKeeper, Site
+from herder.nodes.runtimes.base import Runtime
+from herder.nodes.work import Work
+from herder.rules.matching.resources import amounts
 
-LEASE_NAMESPACE = "kube-node-lease"
-RENEW_EVERY = 10.0
-LEASE_SECONDS = 40
-RETRY_AFTER = 1.0
-Document = dict[str, Any]
+WORKERS = 8
+# A guest may take a while to be prepared; an image may be large.
+LIMIT = 1800.0
 
-log = structlog.get_logger()
 
-CONDITIONS = (
-    ("MemoryPressure", "False", "AgentHasSufficientMemory", "the agent has sufficient memory available"),
-    ("DiskPressure", "False", "AgentHasNoDiskPressure", "the agent has no disk pressure"),
-    ("PIDPressure", "False", "AgentHasSufficientPID", "the agent has sufficient process ids available"),
-    ("Ready", "True", "AgentReady", "the agent is posting ready status"),
-)
+class Parts(msgspec.Struct, frozen=True):
+    """What an agent is made of, beside the runtime."""
+
+    volumes: Volumes
+    imports: Work | None = None
+    plain: Work | None = None
 
 
 class NodeAgent:
-    def __init__(self, client: Client, world: World, name: str, runtime: str, capacity: dict[str, str]) -> None:
+    def __init__(
+        self, client: Client, world: World, settings: NodeSettings, runtime: Runtime, parts: Parts, registry: CollectorRegistry
+    ) -> None:
         self._client = client
         self._world = world
-        self._name = name
+        self._settings = settings
         self._runtime = runtime
-        self._capacity = capacity
+        self._parts = parts
+        self._registry = registry
         self.registered = asyncio.Event()
 
     async def run(self) -> None:
-        """For as long as it is let: an API server that is away is waited for."""
-        while True:
-            try:
-                await self._register()
-                self.registered.set()
-                while True:
-                    await asyncio.sleep(RENEW_EVERY)
-                    await self._renew()
-            except KubeError as error:
-                log.warning("the node could not be renewed, will try again", node=self._name, error=str(error))
-                await asyncio.sleep(RETRY_AFTER)
+        """For as long as it is let. Guests that run go on without it, where the runtime can do that."""
+        host = await self._runtime.host()
+        heartbeat = Heartbeat(self._client, self._world, self._settings, host)
+        heartbeat.registered = self.registered
+        cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world)
+        queue = Queue(self._world, "pods", registry=self._registry)
+        site = self._site()
+        keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
+        for work in site.works():
+            await work.open(keeper.changed)
+        workers = Workers(keeper, queue, WORKERS, world=self._world, registry=self._registry, limit=LIMIT)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(heartbeat.run())
+                group.create_task(cache.run())
+                await cache.wait_synced()
+                await keeper.remove_strangers()
+                enqueue(cache, queue)
+                group.create_task(workers.run())
+        finally:
+            for work in site.works():
+                await work.close()
 
-    async def _register(self) -> None:
-        await self._make(NODES, self._node())
-        await self._client.patch(NODES, Key("", self._name), {"status": self._status()}, subresource="status")
-        await self._make(LEASES, self._lease())
-        await self._renew()
-
-    async def _make(self, resource: Anything, document: Document) -> None:
-        with contextlib.suppress(AlreadyExists):
-            await self._client.create(resource, document)
-
-    async def _renew(self) -> None:
-        spec = {
-            "holderIdentity": self._name,
-            "leaseDurationSeconds": LEASE_SECONDS,
-            "renewTime": micro_timestamp(self._world.now()),
-        }
-        await self._client.patch(LEASES, Key(LEASE_NAMESPACE, self._name), {"spec": spec})
-
-    def _node(self) -> Document:
-        labels = {
-            "kubernetes.io/hostname": self._name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            "herder.dev/runtime": self._runtime.split(":", 1)[0],
-        }
-        return {"metadata": {"name": self._name, "labels": labels}, "spec": {}}
-
-    def _status(self) -> Document:
-        now = timestamp(self._world.now())
-        conditions = [
-            {"type": kind, "status": value, "reason": reason, "message": text, "lastHeartbeatTime": now, "lastTransitionTime": now}
-            for kind, value, reason, text in CONDITIONS
-        ]
-        return {
-            "capacity": self._capacity,
-            "allocatable": self._capacity,
-            "conditions": conditions,
-            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": self._name}],
-            "nodeInfo": {
-                **dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage"), ""),
-                "containerRuntimeVersion": self._runtime,
-                "kubeletVersion": "herder",
-                "kubeProxyVersion": "",
-                "operatingSystem": "linux",
-                "architecture": "amd64",
-            },
-        }
-
-    def _lease(self) -> Document:
-        return {
-            "metadata": {"name": self._name, "namespace": LEASE_NAMESPACE},
-            "spec": {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS},
-        }
+    def _site(self) -> Site:
+        return Site(
+            name=self._settings.name,
+            address=self._settings.address,
+            allocatable=amounts(self._settings.capacity),
+            guests=Guests(self._runtime, self._parts.volumes),
+            imports=self._parts.imports,
+            plain=self._parts.plain,
+        )

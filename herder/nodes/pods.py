@@ -89,6 +89,9 @@ class PodKeeper:
                     if uid not in known:
                         await work.remove(uid)
 
+    def keys_on(self, node: str) -> tuple[Key, ...]:
+        return self._cache.keys_by(BY_NODE, node)
+
     async def reconcile(self, key: Key) -> Result:
         pod = self._cache.get(key)
         before = self._uids.get(key)
@@ -136,7 +139,7 @@ class PodKeeper:
         return work.status(pod.uid) or plan.shown
 
     async def _act(self, action: Action, pod: Pod, work: Work) -> None:
-        log.info("acting on a pod", action=action, pod=str(key_of(pod)))
+        log.debug("acting on a pod", action=action)
         if action == "start":
             await work.start(pod)
         elif action == "shut_down":

@@ -38,7 +38,7 @@ class SimulatedRuntime:
         self._node = node
         self._world = world
         self._network = network or Network()
-        self._host = Host(RUNTIME, version, "none", cpu, (MACHINE_TYPE,))
+        self.description = Host(RUNTIME, version, "none", cpu, (MACHINE_TYPE,))
         self._guests: dict[str, Guest] = {}
         self._addresses: dict[str, str] = {}
         self._moves = Moves(self._network, self._moved, self._move_failed)
@@ -54,7 +54,7 @@ class SimulatedRuntime:
             guest.vanish()
 
     async def host(self) -> Host:
-        return self._host
+        return self.description
 
     def guests(self) -> list[str]:
         return list(self._guests)
@@ -188,8 +188,8 @@ class SimulatedRuntime:
         wanted = cpu.model if cpu is not None and cpu.model else "host-model"
         host = wanted in ("host-model", "host-passthrough")
         model = StartedCPU(
-            model=self._host.cpu.model if host else wanted,
-            vendor=self._host.cpu.vendor,
+            model=self.description.cpu.model if host else wanted,
+            vendor=self.description.cpu.vendor,
             sockets=(cpu.sockets if cpu else None) or 1,
             cores=(cpu.cores if cpu else None) or 1,
             threads=(cpu.threads if cpu else None) or 1,

@@ -1,0 +1,111 @@
+"""The Node object of a host: what it offers, and that it is there. Pure documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import labels
+from herder.api.core import Node
+from herder.api.world import timestamp
+from herder.nodes.runtimes.base import Host, HostCPU
+
+CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+Document = dict[str, Any]
+
+CONDITIONS = (
+    ("MemoryPressure", "False", "AgentHasSufficientMemory", "the agent has sufficient memory available"),
+    ("DiskPressure", "False", "AgentHasNoDiskPressure", "the agent has no disk pressure"),
+    ("PIDPressure", "False", "AgentHasSufficientPID", "the agent has sufficient process ids available"),
+    ("Ready", "True", "AgentReady", "the agent is posting ready status"),
+)
+
+
+class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    capacity: dict[str, str] = msgspec.field(default_factory=lambda: dict(CAPACITY))
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    # So that nothing strays onto it, on a cluster that has other pods.
+    tainted: bool = False
+    address: str = "127.0.0.1"
+    # Where the API server asks for logs and consoles; 0 for nowhere.
+    port: int = 0
+    # Nodes with the same value see the same volumes.
+    storage: str = ""
+    renew_every: float = 10.0
+    lease_seconds: int = 40
+    status_every: float = 300.0
+
+
+def cpu_labels(cpu: HostCPU) -> dict[str, str]:
+    """As KubeVirt's labeller writes them."""
+    found = {
+        labels.HOST_MODEL_CPU + cpu.model: "true",
+        labels.CPU_MODEL_MIGRATION + cpu.model: "true",
+        labels.CPU_VENDOR + cpu.vendor: "true",
+    }
+    found |= {labels.HOST_MODEL_REQUIRED_FEATURES + name: "true" for name in cpu.required_features}
+    found |= {labels.CPU_FEATURE + name: "true" for name in cpu.features}
+    found |= {labels.CPU_MODEL + name: "true" for name in cpu.models}
+    return found | {labels.CPU_MODEL_MIGRATION + name: "true" for name in cpu.models}
+
+
+def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
+    own = {
+        "kubernetes.io/hostname": settings.name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        labels.RUNTIME: host.runtime,
+        labels.SCHEDULABLE: "true",
+        **cpu_labels(host.cpu),
+        **settings.labels,
+    }
+    return own | ({labels.STORAGE: settings.storage} if settings.storage else {})
+
+
+def node_document(settings: NodeSettings, host: Host) -> Document:
+    taint = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
+    return {
+        "metadata": {"name": settings.name, "labels": node_labels(settings, host)},
+        "spec": {"taints": [taint]} if settings.tainted else {},
+    }
+
+
+def node_status(settings: NodeSettings, host: Host, known: Node | None, now: float) -> Document:
+    """What a user wrote of the capacity of a simulated node stays as it is written."""
+    capacity = {**settings.capacity, **(known.status.capacity if known else {})}
+    status: Document = {
+        "capacity": capacity,
+        "allocatable": {**capacity, **(known.status.allocatable if known else {})},
+        "conditions": [_condition(known, one, timestamp(now)) for one in CONDITIONS],
+        "addresses": [
+            {"type": "InternalIP", "address": settings.address},
+            {"type": "Hostname", "address": settings.name},
+        ],
+        "nodeInfo": {
+            **dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage"), ""),
+            "containerRuntimeVersion": f"{host.runtime}://{host.version}",
+            "kubeletVersion": "herder",
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+        },
+    }
+    if settings.port:
+        status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": settings.port}}
+    return status
+
+
+def _condition(known: Node | None, wanted: tuple[str, str, str, str], now: str) -> Document:
+    kind, status, reason, message = wanted
+    old = next((one for one in (known.status.conditions if known else ()) if one.type == kind), None)
+    kept = old.last_transition_time if old is not None and old.status == status else None
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": timestamp(kept.timestamp()) if kept else now,
+    }
