@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from herder.app.data_directory import DataDirectory
+from herder.pki.files import write_private
 from herder.server.running import DATABASE
 from herder.server.store import Database
-from herder.server.tls import write_private
 
 # Made anew at each start.
 NOT_KEPT = ("server.crt", "server.key")

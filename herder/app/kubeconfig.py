@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from herder.app.refusal import CANNOT_USE_DATA, Refusal, reason_of
-from herder.server.tls import Authority, Pair, write_private
+from herder.pki.authority import Authority, Pair
+from herder.pki.files import write_private
 
 CONTEXT = "herder"
 ADMIN = "herder-admin"

@@ -16,7 +16,8 @@ from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_LISTEN, CANNOT_RUN, CANNOT_USE_DATA, Refusal
-from herder.server.tls import Authority, write_private
+from herder.pki.authority import Authority
+from herder.pki.files import write_private
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-from herder.server.tls import write_private
+from herder.pki.files import write_private
 
 KEY_FILE = "service-accounts.key"
 ALGORITHM = "ES256"

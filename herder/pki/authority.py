@@ -1,10 +1,9 @@
-"""The engine's own certificate authority: made on first start, and what it signs."""
+"""A certificate authority of our own, and what it signs. The time is given by those who have a clock of their own."""
 
 from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-CA_YEARS = 10
-LEAF_DAYS = 365
+from herder.pki.files import write_private
+
+AUTHORITY_LIFE = datetime.timedelta(days=3650)
+LEAF_LIFE = datetime.timedelta(days=365)
+# For machines whose clocks disagree a little.
+SLACK = datetime.timedelta(hours=1)
 
 
 class Pair(NamedTuple):
@@ -22,17 +25,6 @@ class Pair(NamedTuple):
 
     certificate: bytes
     key: bytes
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Whole or not at all, and never readable by others, not even for a moment."""
-    scratch = path.with_name(path.name + ".new")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)
 
 
 class Authority:
@@ -44,11 +36,15 @@ class Authority:
         self._key = key
 
     @classmethod
+    def make(cls, now: datetime.datetime | None = None, life: datetime.timedelta = AUTHORITY_LIFE) -> Authority:
+        return cls(_make_authority(now, life))
+
+    @classmethod
     def open(cls, folder: Path) -> Authority:
         """The one of this data directory; made where there is none yet."""
         certificate, key = folder / "ca.crt", folder / "ca.key"
         if not (certificate.exists() and key.exists()):
-            pair = _make_authority()
+            pair = cls.make().pair
             write_private(key, pair.key)
             write_private(certificate, pair.certificate)
         return cls(Pair(certificate.read_bytes(), key.read_bytes()))
@@ -57,26 +53,26 @@ class Authority:
     def until(self) -> datetime.datetime:
         return self._certificate.not_valid_after_utc
 
-    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_DAYS) -> Pair:
+    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_LIFE.days) -> Pair:
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
-        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None, days)
+        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None, None, datetime.timedelta(days=days))
 
-    def server(self, hosts: tuple[str, ...]) -> Pair:
+    def server(self, hosts: tuple[str, ...], now: datetime.datetime | None = None, life: datetime.timedelta = LEAF_LIFE) -> Pair:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder")])
-        return self._sign(
-            name, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName([_alternative(host) for host in hosts])
-        )
+        alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
+        return self._sign(name, ExtendedKeyUsageOID.SERVER_AUTH, alternatives, now, life)
 
     def _sign(
         self,
         subject: x509.Name,
         usage: x509.ObjectIdentifier,
         alternatives: x509.SubjectAlternativeName | None,
-        days: int = LEAF_DAYS,
+        now: datetime.datetime | None,
+        life: datetime.timedelta,
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self._certificate.subject, key, datetime.timedelta(days=days))
+        builder = _builder(subject, self._certificate.subject, key, now, life)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         if alternatives is not None:
@@ -85,10 +81,10 @@ class Authority:
         return _pair(builder.add_extension(issuer, critical=False).sign(self._key, hashes.SHA256()), key)
 
 
-def _make_authority() -> Pair:
+def _make_authority(now: datetime.datetime | None, life: datetime.timedelta) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder-ca")])
-    builder = _builder(name, name, key, datetime.timedelta(days=365 * CA_YEARS))
+    builder = _builder(name, name, key, now, life)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
     builder = builder.add_extension(usage, critical=True)
@@ -97,18 +93,21 @@ def _make_authority() -> Pair:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, life: datetime.timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime.datetime | None,
+    life: datetime.timedelta,
 ) -> x509.CertificateBuilder:
-    # An hour of slack, for machines whose clocks disagree a little.
-    begins = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    now = now or datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(begins + life)
+        .not_valid_before(now - SLACK)
+        .not_valid_after(now + life)
     )
 
 

@@ -1,0 +1,1 @@
+"""Certificates: an authority of our own, and what it signs. Imports nothing of ours."""
