@@ -20,20 +20,24 @@ def default_instance(instance: Json) -> None:
     domain = _object(spec, "domain")
     _default_cpu(_object(domain, "cpu"))
     _default_memory(domain)
-    _default_disks(spec)
-    _default_network(spec)
+    devices = _object(domain, "devices")
+    _default_disks(spec, devices)
+    _default_network(spec, devices)
+
+
+# Defaults come before the schema is asked: what is of the wrong type stays, so that the schema refuses it and nobody loses a value.
 
 
 def _object(parent: Json, name: str) -> Json:
-    if not isinstance(parent.get(name), dict):
+    if parent.get(name) is None:
         parent[name] = {}
-    return parent[name]
+    return parent[name] if isinstance(parent[name], dict) else {}
 
 
 def _list(parent: Json, name: str) -> list[Json]:
-    if not isinstance(parent.get(name), list):
+    if parent.get(name) is None:
         parent[name] = []
-    return parent[name]
+    return parent[name] if isinstance(parent[name], list) else []
 
 
 def _default_cpu(cpu: Json) -> None:
@@ -48,15 +52,15 @@ def _default_memory(domain: Json) -> None:
     _object(domain, "memory").setdefault("guest", asked or most or defaults.GUEST_MEMORY)
 
 
-def _default_disks(spec: Json) -> None:
+def _default_disks(spec: Json, devices: Json) -> None:
     """Every volume is shown as a disk, except the one that only holds the kernel."""
     kernel = text(part(spec, "domain", "firmware", "kernelBoot", "volume"), "name")
     names = [text(volume, "name") for volume in entries(spec, "volumes") if text(volume, "name") != kernel]
-    shown = {text(disk, "name") for disk in entries(spec, "domain", "devices", "disks")}
+    shown = {text(disk, "name") for disk in entries(devices, "disks")}
     missing = [name for name in names if name not in shown]
     if missing:
-        _list(_object(spec["domain"], "devices"), "disks").extend({"name": name} for name in missing)
-    for disk in entries(spec, "domain", "devices", "disks"):
+        _list(devices, "disks").extend({"name": name} for name in missing)
+    for disk in entries(devices, "disks"):
         _default_bus(disk)
 
 
@@ -65,9 +69,9 @@ def _default_bus(disk: Json) -> None:
     _object(disk, target).setdefault("bus", _BUS[target])
 
 
-def _default_network(spec: Json) -> None:
-    devices = _object(spec["domain"], "devices")
-    if devices.get("autoattachPodInterface") is not False and not spec.get("networks") and not devices.get("interfaces"):
+def _default_network(spec: Json, devices: Json) -> None:
+    unsaid = spec.get("networks") in (None, []) and devices.get("interfaces") in (None, [])
+    if unsaid and devices.get("autoattachPodInterface") is not False:
         spec["networks"] = [{"name": "default", "pod": {}}]
         devices["interfaces"] = [{"name": "default", "masquerade": {}}]
     for card in entries(devices, "interfaces"):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +78,30 @@ def test_other_kinds_are_left_alone() -> None:
     pod: Json = {"apiVersion": "v1", "kind": "Pod"}
     default(pod)
     assert pod == {"apiVersion": "v1", "kind": "Pod"}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"domain": 5},
+        {"domain": {"cpu": "two"}},
+        {"domain": {"memory": "1Gi"}},
+        {"domain": {"devices": []}},
+        {"domain": {"devices": {"disks": {}}}, "volumes": [{"name": "a"}]},
+        {"domain": {}, "networks": {}},
+        {"domain": {"devices": {"interfaces": ""}}},
+    ],
+)
+def test_a_value_of_the_wrong_type_is_left_for_the_schema_to_refuse(spec: Json) -> None:
+    before = msgspec.json.encode(spec)
+    after = _defaulted(**spec)
+    assert _kept(msgspec.json.decode(before), after)
+
+
+def _kept(before: Any, after: Any) -> bool:
+    if isinstance(before, dict) and isinstance(after, dict) and before:
+        return all(_kept(before[name], after.get(name)) for name in before)
+    return before == after or (before == {} and isinstance(after, dict))
 
 
 @given(st.sets(st.sampled_from(["a", "b", "c"])), st.sets(st.sampled_from(["a", "b", "c"])), st.booleans())
