@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from herder.api.problems import INVALID, Problem
+from herder.api.refusal import details_of, sentence_of
 from herder.server.resources import Resource
 
 
@@ -148,23 +149,8 @@ def invalid_options(kind: str, problems: Sequence[Problem]) -> ApiError:
 
 
 def invalid_kind(group: str, kind: str, name: str, problems: Sequence[Problem]) -> ApiError:
-    details: dict[str, Any] = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    details["causes"] = [_cause(problem) for problem in problems]
-    texts = list(dict.fromkeys(str(problem) for problem in problems))
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    qualified = f"{kind}.{group}" if group else kind
-    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details)
-
-
-def _cause(problem: Problem) -> dict[str, str]:
-    cause = {"reason": problem.reason, "message": problem.message}
-    if problem.field:
-        cause["field"] = problem.field
-    return cause
+    about = (group, kind, name, problems)
+    return ApiError(422, "Invalid", sentence_of(*about), details_of(*about))
 
 
 def patch_does_not_fit(message: str) -> ApiError:

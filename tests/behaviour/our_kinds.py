@@ -4,11 +4,13 @@ from pathlib import Path
 
 import yaml
 
-from herder.api.registry import KINDS, KindInfo
+from herder.api.registry import KINDS, SETTINGS, KindInfo
 from tests.engines.api import Api
 from tests.engines.resources import CRDS, Resource
 from tests.engines.waiting import eventually
 
+# A taint's key that is none: the schema lets it pass.
+_WRONG = {"metadata": {"name": "judged"}, "spec": {"configuration": {"migrations": {"nodeDrainTaintKey": "a b"}}}}
 FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
 
 
@@ -27,3 +29,10 @@ async def install_crds(api: Api) -> None:
         return all([(await api.list(resource_of(info), limit=1)).code == 200 for info in KINDS])
 
     await eventually(served)
+    await eventually(lambda: _judged(api))
+
+
+async def _judged(api: Api) -> bool:
+    """Whether the rules beyond the schemas are asked: a real server notices a moment after they were registered."""
+    reply = await api.create(resource_of(SETTINGS), _WRONG, "default", dryRun="All")
+    return reply.code == 422

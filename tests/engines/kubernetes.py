@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane without kubelets: etcd, API server, scheduler, controller manager."""
+"""A real Kubernetes control plane without kubelets: etcd, API server, scheduler, controller manager, and beside it our webhook."""
 
 import json
 import subprocess
@@ -9,9 +9,11 @@ from pathlib import Path
 
 from tests.engines.certificates import Authority, Pair, write_key
 from tests.engines.engine import Engine, Unavailable
-from tests.engines.processes import Child, free_ports, wait_until_ready
+from tests.engines.processes import Child, free_ports, wait_until_file, wait_until_ready
+from tests.engines.webhook import command as webhook_command
 
-_BUILD = Path(__file__).parents[2] / "tools" / "kube" / "build.sh"
+_ROOT = Path(__file__).parents[2]
+_BUILD = _ROOT / "tools" / "kube" / "build.sh"
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
 
@@ -27,7 +29,7 @@ def find_programs() -> Path:
 @contextmanager
 def run_kubernetes(folder: Path) -> Generator[Engine]:
     programs = find_programs()
-    etcd_port, peer_port, port = free_ports(3)
+    etcd_port, peer_port, port, webhook_port = free_ports(4)
     authority = Authority(folder)
     admin = authority.sign("admin", "system:masters")
     engine = _engine(folder, f"https://127.0.0.1:{port}", authority, admin)
@@ -46,7 +48,10 @@ def run_kubernetes(folder: Path) -> Generator[Engine]:
         # Only now: started earlier they would sleep for seconds before they try again.
         manager = start(_controller_manager(folder, engine))
         start(_scheduler(engine))
+        registered = folder / "webhook.registered"
+        children.append(Child(webhook_command(engine, webhook_port, registered), folder / "webhook.log", folder=_ROOT))
         _wait_for_controllers(manager)
+        wait_until_file(registered, children[-1], 30)
         yield engine
     finally:
         for child in reversed(children):

@@ -36,7 +36,8 @@ def _die_with_parent() -> None:
 class Child:
     """A program with its output in a log file. The kernel kills it when the thread that started it is gone, kill -9 included."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    def __init__(self, command: list[str], log: Path, folder: Path | None = None) -> None:
+        """Runs in the folder of its log unless told otherwise."""
         self.program = Path(command[0]).name
         self.log = log
         with log.open("wb") as output:
@@ -45,7 +46,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                cwd=log.parent,
+                cwd=folder or log.parent,
                 start_new_session=True,  # Ctrl-C in the terminal is for pytest, which then stops us in order
                 preexec_fn=_die_with_parent,
             )

@@ -1,0 +1,65 @@
+"""What we answer an API server, by the same functions that the embedded engine calls itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from herder.api import defaulting, validation
+from herder.api.problems import Problem
+from herder.api.refusal import details_of, sentence_of
+from herder.kube.webhook.patches import difference
+from herder.kube.webhook.reviews import Answer, Question
+from herder.kube.webhook.rules import Rule
+
+Document = dict[str, Any]
+ALLOWED = Answer()
+
+
+def validate(question: Question, rules: Sequence[Rule] = ()) -> Answer:
+    """The schema has been asked before us. What is written to a subresource is not the part that rules are about."""
+    if question.sub_resource:
+        return ALLOWED
+    problems = _problems(question, rules)
+    if problems:
+        return Answer(refusal=_refusal(question, problems))
+    return Answer(warnings=validation.advice_on(question.object)) if question.object is not None else ALLOWED
+
+
+def mutate(question: Question) -> Answer:
+    """Nobody has looked at the object yet: it may be anything."""
+    if question.object is None or question.sub_resource:
+        return ALLOWED
+    # Defaulting writes into what it is given, and the patch needs both.
+    completed: Document = msgspec.json.decode(msgspec.json.encode(question.object))
+    defaulting.default(completed)
+    return Answer(patch=difference(question.object, completed))
+
+
+def _problems(question: Question, rules: Sequence[Rule]) -> list[Problem]:
+    problems = validation.problems_of(question.object, question.old_object) if question.object is not None else []
+    for rule in rules:
+        problems = problems or rule(question)
+    return problems
+
+
+def _refusal(question: Question, problems: Sequence[Problem]) -> Document:
+    name = question.name or _name_in(question.object or {})
+    about = (question.kind.group, question.kind.kind, name, problems)
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": sentence_of(*about),
+        "reason": "Invalid",
+        "details": details_of(*about),
+        "code": 422,
+    }
+
+
+def _name_in(document: Document) -> str:
+    metadata = document.get("metadata")
+    return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""

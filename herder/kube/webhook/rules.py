@@ -1,0 +1,16 @@
+"""The place for rules that look at more than one object: two policies with the same selectors, a second migration of one machine.
+
+Such a rule holds the caches that it looks into. It is asked only where the object by itself has no problem, on CREATE, UPDATE and
+DELETE alike, and answers at once from what it has: a cache may be a moment behind, so the controllers decide such things again.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from herder.api.problems import Problem
+from herder.kube.webhook.reviews import Question
+
+
+class Rule(Protocol):
+    def __call__(self, question: Question) -> list[Problem]: ...

@@ -1,0 +1,114 @@
+"""The webhook's HTTP server. Whoever can reach the port may ask, and learns nothing that the rules do not say in public."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import structlog
+from aiohttp import web
+
+from herder.kube.webhook.deciding import mutate, validate
+from herder.kube.webhook.metrics import Metrics, Result
+from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
+from herder.kube.webhook.rules import Rule
+from herder.pki.authority import Pair
+
+log = structlog.get_logger()
+# An API server takes bodies of 3 MiB; a review holds the object twice.
+BODY_LIMIT = 8 * 1024 * 1024
+READ_PATIENCE = 10.0
+STOP_PATIENCE = 2.0
+
+
+class Refused(Exception):
+    """Not a review that can be answered: the code and a sentence."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class ReviewServer:
+    def __init__(self, rules: Sequence[Rule], metrics: Metrics) -> None:
+        self._rules = rules
+        self._metrics = metrics
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._runner: web.AppRunner | None = None
+
+    def show(self, pair: Pair) -> None:
+        """From the next handshake on. Connections that are open stay as they are."""
+        # Python reads certificates from files only; the folder is ours alone, and gone at once.
+        with tempfile.TemporaryDirectory(prefix="herder-webhook-") as folder:
+            file = Path(folder) / "serving.pem"
+            file.touch(mode=0o600)
+            file.write_bytes(pair.key + pair.certificate)
+            self._context.load_cert_chain(file)
+
+    async def start(self, host: str, port: int) -> int:
+        """Returns the port: 0 takes a free one."""
+        app = web.Application(client_max_size=BODY_LIMIT)
+        app.router.add_post("/validate", self._validate)
+        app.router.add_post("/mutate", self._mutate)
+        app.router.add_get("/healthz", _healthy)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port, ssl_context=self._context).start()
+        return self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _validate(self, request: web.Request) -> web.Response:
+        return await self._answer(request, lambda question: validate(question, self._rules))
+
+    async def _mutate(self, request: web.Request) -> web.Response:
+        return await self._answer(request, mutate)
+
+    async def _answer(self, request: web.Request, decide: Callable[[Question], Answer]) -> web.Response:
+        try:
+            question = read_review(await _body(request))
+        except BadReview as error:
+            return self._unreadable(400, str(error))
+        except Refused as error:
+            return self._unreadable(error.code, str(error))
+        try:
+            answer = decide(question)
+        except Exception:
+            log.exception("a review failed", uid=question.uid, resource=question.resource.resource, name=question.name)
+            self._metrics.count(question, "failed")
+            return web.Response(status=500, text="the webhook met a bug of its own; the log of herder controllers says more")
+        self._metrics.count(question, _result_of(answer))
+        return web.Response(body=write_answer(question.uid, answer), content_type="application/json")
+
+    def _unreadable(self, code: int, sentence: str) -> web.Response:
+        self._metrics.count(None, "unreadable")
+        return web.Response(status=code, text=sentence)
+
+
+async def _healthy(_: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _body(request: web.Request) -> bytes:
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise Refused(415, "compressed bodies are not read; send it as it is")
+    try:
+        async with asyncio.timeout(READ_PATIENCE):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise Refused(413, f"the body is larger than {BODY_LIMIT} bytes") from None
+    except TimeoutError:
+        raise Refused(408, f"the body did not come within {READ_PATIENCE:.0f} seconds") from None
+    except web.RequestPayloadError as error:
+        raise Refused(400, f"the body cannot be read: {error}") from None
+
+
+def _result_of(answer: Answer) -> Result:
+    if answer.refusal is not None:
+        return "refused"
+    return "changed" if answer.patch else "allowed"
