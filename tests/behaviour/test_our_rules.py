@@ -1,0 +1,173 @@
+"""Our rules beyond the schemas: asked by the embedded engine itself, by the webhook on a real cluster, in the same words."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from herder.api import registry
+from herder.api.problems import Problem
+from herder.api.refusal import details_of, sentence_of
+from herder.api.validation import problems_of
+from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.engines.api import Api, Reply
+
+Json = dict[str, Any]
+Unique = Callable[..., str]
+
+MACHINES = resource_of(registry.MACHINE)
+INSTANCES = resource_of(registry.INSTANCE)
+MIGRATIONS = resource_of(registry.MIGRATION)
+POOLS = resource_of(registry.POOL)
+SETTINGS = resource_of(registry.SETTINGS)
+POLICIES = resource_of(registry.POLICY)
+JOBS = resource_of(registry.JOB)
+RESERVATIONS = resource_of(registry.RESERVATION)
+DATA_VOLUMES = resource_of(registry.DATA_VOLUME)
+
+POD: Json = {"namespace": "default", "name": "web-0"}
+# What a real server puts before the sentence of a webhook. kubectl prints the causes, which have no such thing.
+DENIED = re.compile(r'^admission webhook "validate\.herder\.dev" denied the request: ')
+
+
+def _instance(**domain: Any) -> Json:
+    return {"domain": domain}
+
+
+def _machine(**domain: Any) -> Json:
+    return {"running": False, "template": {"spec": _instance(**domain)}}
+
+
+TOO_MUCH: Json = {"memory": {"guest": "2Gi"}, "resources": {"limits": {"memory": "1Gi"}}}
+LABELS: Json = {"metadata": {"labels": {"a b": "c"}}, "spec": _machine()}
+# kind, spec, and the field that is at fault
+BROKEN = [
+    (MACHINES, _machine(**TOO_MUCH), "spec.template.spec.domain.memory.guest"),
+    (INSTANCES, _instance(**TOO_MUCH), "spec.domain.memory.guest"),
+    (MIGRATIONS, {"vmiName": "a", "addedNodeSelectorTerm": [{}, {}]}, "spec.addedNodeSelectorTerm"),
+    (POOLS, {"replicas": 1, "template": LABELS}, "spec.template.metadata.labels"),
+    (POOLS, {"replicas": 1, "maxUnavailable": "200%", "template": {"spec": _machine()}}, "spec.maxUnavailable"),
+    (SETTINGS, {"configuration": {"migrations": {"nodeDrainTaintKey": "a b"}}}, "spec.configuration.migrations.nodeDrainTaintKey"),
+    (POLICIES, {"selectors": {"namespaceSelector": {"a": 1.5}}}, "spec.selectors.namespaceSelector[a]"),
+    (JOBS, {"podRef": {"namespace": "A", "name": "b"}}, "spec.podRef.namespace"),
+    (RESERVATIONS, {"template": {}, "owners": [{"labelSelector": {"matchLabels": {"a b": "c"}}}]}, "spec.owners[0].labelSelector"),
+    (DATA_VOLUMES, {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "0"}}}}, "spec.storage"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def crds(api: Api) -> None:
+    await install_crds(api)
+
+
+def _says(reply: Reply, document: Json, problems: list[Problem]) -> None:
+    """The refusal, word for word."""
+    kind, group = document["kind"], document["apiVersion"].partition("/")[0]
+    name = document["metadata"]["name"]
+    assert reply.refused(422, "Invalid") == details_of(group, kind, name, problems)
+    assert DENIED.sub("", reply.message) == sentence_of(group, kind, name, problems)
+
+
+def _document(resource: Any, name: str, spec: Json) -> Json:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize(("resource", "spec", "field"), BROKEN, ids=[f"{one[0].kind}-{one[2]}" for one in BROKEN])
+async def test_an_object_that_breaks_a_rule_is_refused_by_the_same_words(
+    api: Api, namespace: str, unique: Unique, resource: Any, spec: Json, field: str
+) -> None:
+    document = _document(resource, unique(), spec)
+    problems = problems_of(document)
+    assert any(problem.field.startswith(field) for problem in problems), problems
+    place = namespace if resource.namespaced else ""
+    _says(await api.create(resource, document, place, fieldValidation="Strict"), document, problems)
+    applied = await api.patch(resource, document["metadata"]["name"], document, place, kind="apply", fieldManager="kubectl")
+    _says(applied, document, problems)
+    assert (await api.get(resource, document["metadata"]["name"], place)).code == 404
+
+
+async def test_several_broken_rules_are_told_at_once(api: Api, namespace: str) -> None:
+    spec = _machine(**TOO_MUCH, cpu={"cores": 1}) | {"dataVolumeTemplates": [{"metadata": {"name": "unused"}, "spec": {}}]}
+    spec["dataVolumeTemplates"][0]["spec"] = {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}
+    document = _document(MACHINES, "a", spec)
+    problems = problems_of(document)
+    assert len(problems) == 2
+    _says(await api.create(MACHINES, document, namespace), document, problems)
+
+
+async def test_a_change_is_judged_like_a_new_object(api: Api, namespace: str) -> None:
+    document = _document(MACHINES, "a", _machine())
+    (await api.create(MACHINES, document, namespace)).ok  # noqa: B018
+    changed = _document(MACHINES, "a", _machine(**TOO_MUCH))
+    reply = await api.patch(MACHINES, "a", {"spec": changed["spec"]}, namespace)
+    _says(reply, changed, problems_of(changed))
+    assert (await api.get(MACHINES, "a", namespace)).ok["spec"] == document["spec"]
+
+
+async def test_a_name_that_is_too_long_is_refused_only_for_a_new_pool(api: Api, namespace: str) -> None:
+    document = _document(POOLS, "a" * 57, {"replicas": 1, "template": {"spec": _machine()}})
+    _says(await api.create(POOLS, document, namespace), document, problems_of(document))
+
+
+async def test_a_dry_run_is_judged_too(api: Api, namespace: str) -> None:
+    document = _document(INSTANCES, "a", _instance(**TOO_MUCH))
+    _says(await api.create(INSTANCES, document, namespace, dryRun="All"), document, problems_of(document))
+    assert (await api.create(INSTANCES, _document(INSTANCES, "a", _instance()), namespace, dryRun="All")).ok["spec"]["networks"]
+    assert (await api.get(INSTANCES, "a", namespace)).code == 404
+
+
+async def test_what_is_probably_not_meant_is_warned_of(api: Api, namespace: str) -> None:
+    elsewhere = await api.create(SETTINGS, {"metadata": {"name": "a"}, "spec": {}}, namespace)
+    said = "only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored"
+    assert elsewhere.code == 201
+    assert elsewhere.warnings == [f'299 - "{said}"']
+    pool = await api.create(POOLS, _document(POOLS, "a", {"replicas": 1, "template": {"spec": _machine()}}), namespace)
+    assert (pool.code, pool.warnings) == (201, [])
+    assert (await api.patch(SETTINGS, "a", {"status": {"phase": "Deployed"}}, namespace, "status")).warnings == []
+
+
+async def test_an_instance_is_made_complete(api: Api, namespace: str) -> None:
+    volumes: list[Json] = [{"name": "root", "emptyDisk": {"capacity": "1Gi"}}]
+    made = (await api.create(INSTANCES, _document(INSTANCES, "a", {"domain": {}, "volumes": volumes}), namespace)).ok["spec"]
+    assert made == {
+        "terminationGracePeriodSeconds": 30,
+        "domain": {
+            "cpu": {"sockets": 1, "cores": 1, "threads": 1, "model": "host-model"},
+            "memory": {"guest": "512Mi"},
+            "devices": {
+                "disks": [{"name": "root", "disk": {"bus": "virtio"}}],
+                "interfaces": [{"name": "default", "masquerade": {}, "model": "virtio"}],
+            },
+        },
+        "networks": [{"name": "default", "pod": {}}],
+        "volumes": volumes,
+    }
+    again = (await api.patch(INSTANCES, "a", {"metadata": {"labels": {"x": "y"}}}, namespace)).ok
+    assert (again["spec"], again["metadata"]["generation"]) == (made, 1)
+
+
+async def test_what_is_taken_out_of_an_instance_comes_back_as_the_default(api: Api, namespace: str) -> None:
+    (await api.create(INSTANCES, _document(INSTANCES, "a", _instance(cpu={"cores": 4})), namespace)).ok  # noqa: B018
+    cleared = await api.patch(INSTANCES, "a", {"spec": {"domain": {"cpu": None}}}, namespace)
+    assert cleared.ok["spec"]["domain"]["cpu"]["cores"] == 1
+
+
+@pytest.mark.parametrize(("domain", "field"), [(7, "spec.domain"), ({"cpu": "two"}, "spec.domain.cpu")])
+async def test_a_value_of_the_wrong_type_is_refused_and_not_defaulted_away(
+    api: Api, namespace: str, domain: Any, field: str
+) -> None:
+    reply = await api.create(INSTANCES, _document(INSTANCES, "a", {"domain": domain}), namespace)
+    causes = reply.refused(422, "Invalid")["causes"]
+    assert causes[0]["field"] == field
+
+
+async def test_an_object_that_ends_is_let_go_although_a_rule_came_after_it(api: Api, namespace: str) -> None:
+    """Finalizers are taken off by updates."""
+    body = {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}, "spec": _machine()}
+    (await api.create(MACHINES, body, namespace)).ok  # noqa: B018
+    await api.delete(MACHINES, "a", namespace)
+    refused = await api.patch(MACHINES, "a", {"spec": _machine(**TOO_MUCH)}, namespace)
+    refused.refused(422, "Invalid")
+    (await api.patch(MACHINES, "a", {"metadata": {"finalizers": None}}, namespace)).ok  # noqa: B018
+    assert (await api.get(MACHINES, "a", namespace)).code == 404
