@@ -19,7 +19,12 @@ def resource_of(info: KindInfo) -> Resource:
 
 
 async def install_crds(api: Api) -> None:
-    """Creates what is not there yet, and waits until all of it is served."""
+    """Creates what is not there yet, and waits until all of it is served, and judged by our rules."""
+    await install_definitions(api)
+    await eventually(lambda: _judged(api))
+
+
+async def install_definitions(api: Api) -> None:
     for path in sorted(FOLDER.glob("*.yaml")):
         reply = await api.create(CRDS, yaml.safe_load(path.read_text(encoding="utf-8")), fieldValidation="Strict")
         assert reply.code in (201, 409), reply.raw.decode()
@@ -29,7 +34,6 @@ async def install_crds(api: Api) -> None:
         return all([(await api.list(resource_of(info), limit=1)).code == 200 for info in KINDS])
 
     await eventually(served)
-    await eventually(lambda: _judged(api))
 
 
 async def _judged(api: Api) -> bool:

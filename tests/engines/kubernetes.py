@@ -26,36 +26,61 @@ def find_programs() -> Path:
     return Path(answer.stdout.strip())
 
 
+class _Started:
+    """What runs, in the order in which it was started."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.children: list[Child] = []
+        self._folder = folder
+        self._programs = programs
+
+    def __call__(self, command: list[str]) -> Child:
+        self.children.append(Child([str(self._programs / command[0]), *command[1:]], self._folder / f"{command[0]}.log"))
+        return self.children[-1]
+
+    def stop(self) -> None:
+        for child in reversed(self.children):
+            child.stop()  # nothing of it is kept: no reason to ask
+
+
 @contextmanager
 def run_kubernetes(folder: Path) -> Generator[Engine]:
-    programs = find_programs()
-    etcd_port, peer_port, port, webhook_port = free_ports(4)
+    with _run_api_server(folder) as (engine, start):
+        # Only now: started earlier they would sleep for seconds before they try again.
+        manager = start(_controller_manager(folder, engine))
+        start(_scheduler(engine))
+        (port,) = free_ports(1)
+        registered = folder / "webhook.registered"
+        webhook = Child(webhook_command(engine, port, registered), folder / "webhook.log", folder=_ROOT)
+        start.children.append(webhook)
+        _wait_for_controllers(manager)
+        wait_until_file(registered, webhook, 30)
+        yield engine
+
+
+@contextmanager
+def run_api_server(folder: Path) -> Generator[Engine]:
+    """Nobody but the API server: no controllers, and no webhook that a test did not start itself."""
+    with _run_api_server(folder) as (engine, _):
+        yield engine
+
+
+@contextmanager
+def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
+    start = _Started(folder, find_programs())
+    etcd_port, peer_port, port = free_ports(3)
     authority = Authority(folder)
     admin = authority.sign("admin", "system:masters")
     engine = _engine(folder, f"https://127.0.0.1:{port}", authority, admin)
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
-    children: list[Child] = []
-
-    def start(command: list[str]) -> Child:
-        children.append(Child([str(programs / command[0]), *command[1:]], folder / f"{command[0]}.log"))
-        return children[-1]
-
     try:
         start(_etcd(folder, etcd_port, peer_port, authority, serving))
         start(_api_server(folder, port, etcd_port, authority, serving))
-        wait_until_ready(engine, children, 60)
-        # Only now: started earlier they would sleep for seconds before they try again.
-        manager = start(_controller_manager(folder, engine))
-        start(_scheduler(engine))
-        registered = folder / "webhook.registered"
-        children.append(Child(webhook_command(engine, webhook_port, registered), folder / "webhook.log", folder=_ROOT))
-        _wait_for_controllers(manager)
-        wait_until_file(registered, children[-1], 30)
-        yield engine
+        wait_until_ready(engine, start.children, 60)
+        yield engine, start
     finally:
-        for child in reversed(children):
-            child.stop()  # nothing of it is kept: no reason to ask
+        start.stop()
 
 
 def _wait_for_controllers(manager: Child, patience: float = 30) -> None:
