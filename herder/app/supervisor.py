@@ -50,7 +50,7 @@ def listen_on(host: str, port: int) -> socket.socket:
 def open_authority(pki: Path) -> Authority:
     try:
         return Authority.open(pki)
-    except (ValueError, TypeError, AssertionError):
+    except (ValueError, TypeError):
         why = "ca.crt and ca.key are not a certificate and its key; put them back, or remove both and hand out new kubeconfigs"
         raise Refusal(f"{pki}: {why}", CANNOT_USE_DATA) from None
 

@@ -32,7 +32,8 @@ class Authority:
         self.pair = pair
         self._certificate = x509.load_pem_x509_certificate(pair.certificate)
         key = serialization.load_pem_private_key(pair.key, None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("the authority's key is none on an elliptic curve, and so not one that was made here")
         self._key = key
 
     @classmethod

@@ -9,6 +9,7 @@ from herder.api import builtin
 from herder.api.builtin.objectmeta import validate_meta, validate_meta_update
 from herder.api.names import name_is_subdomain
 from herder.api.problems import Problem, not_supported
+from herder.api.validation import is_judged_again
 from herder.server.events import View
 from herder.server.metadata import finalizers_of, is_terminating, set_finalizers
 from herder.server.resources import Resource
@@ -225,7 +226,9 @@ class CustomStrategy:
         return problems or self._own(new, old)
 
     def _own(self, obj: Document, old: Document | None) -> list[Problem]:
-        return self._validate(obj, old) if self._validate else []
+        if self._validate is None or (old is not None and not is_judged_again(obj, old)):
+            return []
+        return self._validate(obj, old)
 
     def grace_seconds(self, obj: Document, asked: int | None) -> int:
         return 0

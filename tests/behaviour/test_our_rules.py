@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from herder.api.problems import Problem
 from herder.api.refusal import details_of, sentence_of
 from herder.api.validation import problems_of
 from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.conftest import EngineMissing
+from tests.e2e.kubectl import Kubectl
 from tests.engines.api import Api, Reply
+from tests.engines.engine import Unavailable
+from tests.engines.kubectl import find_kubectl
 
 Json = dict[str, Any]
 Unique = Callable[..., str]
@@ -85,6 +90,16 @@ async def test_an_object_that_breaks_a_rule_is_refused_by_the_same_words(
     applied = await api.patch(resource, document["metadata"]["name"], document, place, kind="apply", fieldManager="kubectl")
     _says(applied, document, problems)
     assert (await api.get(resource, document["metadata"]["name"], place)).code == 404
+
+
+async def test_kubectl_prints_the_same_on_every_engine(api: Api, namespace: str, tmp_path: Path) -> None:
+    try:
+        kubectl = Kubectl(find_kubectl(), api.engine.kubeconfig, tmp_path, namespace)
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
+    said = kubectl.refused("create", "-f", "-", stdin=_document(MACHINES, "a", _machine(**TOO_MUCH)))
+    why = 'Invalid value: "2Gi": must be at most the memory limit, 1Gi'
+    assert said == f'The VirtualMachine "a" is invalid: spec.template.spec.domain.memory.guest: {why}'
 
 
 async def test_several_broken_rules_are_told_at_once(api: Api, namespace: str) -> None:

@@ -119,6 +119,16 @@ async def test_what_somebody_changed_is_put_right_and_written_only_then(client: 
         assert (await api.get(one, NAME.name)).code == 404
 
 
+async def test_what_was_there_before_the_rules_can_be_labelled_reported_on_and_deleted(client: Client, api: Api) -> None:
+    (await write(api, BROKEN, "early")).ok  # noqa: B018
+    world, settings = MovedWorld(0), some_settings()
+    async with running(client, world, settings), registered(client, world, settings, api):
+        (await api.patch(MACHINES, "early", {"metadata": {"labels": {"x": "y"}}}, "default")).ok  # noqa: B018
+        (await api.patch(MACHINES, "early", {"status": {"ready": False}}, "default", "status")).ok  # noqa: B018
+        (await api.patch(MACHINES, "early", {"spec": {"running": True}}, "default")).refused(422, "Invalid")
+        (await api.delete(MACHINES, "early", "default")).ok  # noqa: B018
+
+
 async def test_inside_a_cluster_the_service_is_registered(client: Client, api: Api) -> None:
     registration = Registration(client, MovedWorld(0), Settings())
     await registration.register()

@@ -11,6 +11,7 @@ from typing import Any
 
 from herder.api import registry
 from herder.api.problems import Problem
+from herder.api.reading import part
 from herder.api.registry import KindInfo, info_of
 from herder.api.validation.advice import ADVICE
 from herder.api.validation.data_volume import validate_data_volume
@@ -46,6 +47,14 @@ def problems_of(document: dict[str, Any], old: dict[str, Any] | None = None) -> 
     """Everything wrong with an object of one of our kinds; nothing for other kinds."""
     info = info_of(document)
     return VALIDATORS[info.group, info.kind](document, old) if info else []
+
+
+def is_judged_again(document: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether a change touches what the rules read. What a newer rule refuses can still be labelled, reported on and ended."""
+    if document.get("spec") != old.get("spec"):
+        return True
+    ends = "deletionTimestamp" in part(document, "metadata")
+    return not ends and part(document, "metadata", "annotations") != part(old, "metadata", "annotations")
 
 
 def advice_on(document: dict[str, Any]) -> list[str]:

@@ -39,10 +39,16 @@ def mutate(question: Question) -> Answer:
 
 
 def _problems(question: Question, rules: Sequence[Rule]) -> list[Problem]:
-    problems = validation.problems_of(question.object, question.old_object) if question.object is not None else []
+    problems = _own_problems(question.object, question.old_object)
     for rule in rules:
         problems = problems or rule(question)
     return problems
+
+
+def _own_problems(new: Document | None, old: Document | None) -> list[Problem]:
+    if new is None or (old is not None and not validation.is_judged_again(new, old)):
+        return []
+    return validation.problems_of(new, old)
 
 
 def _refusal(question: Question, problems: Sequence[Problem]) -> Document:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 
 import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
 
 from herder.kube.webhook.settings import Settings
 from herder.pki import reading
@@ -57,13 +58,17 @@ def read(data: dict[str, bytes]) -> Kept | None:
             tuple(one for one in others if one != data.get("next.crt")),
         )
         return kept if _is_whole(kept) else None
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, UnsupportedAlgorithm):
         return None
 
 
 def _is_whole(kept: Kept) -> bool:
+    """Raises where something is not even a certificate or a key that we could use."""
     for certificate in kept.former:
         reading.ends(certificate)
+    for pair in (kept.authority, kept.coming):
+        if pair is not None:
+            Authority(pair)
     pairs = [kept.authority, kept.serving, *([kept.coming] if kept.coming else [])]
     keys_fit = all(reading.fits(*pair) for pair in pairs)
     return keys_fit and reading.is_signed_by(kept.serving.certificate, kept.authority.certificate)

@@ -78,12 +78,13 @@ class ReviewServer:
             return self._unreadable(error.code, str(error))
         try:
             answer = decide(question)
+            written = write_answer(question.uid, answer)
         except Exception:
             log.exception("a review failed", uid=question.uid, resource=question.resource.resource, name=question.name)
             self._metrics.count(question, "failed")
             return web.Response(status=500, text="the webhook met a bug of its own; the log of herder controllers says more")
         self._metrics.count(question, _result_of(answer))
-        return web.Response(body=write_answer(question.uid, answer), content_type="application/json")
+        return web.Response(body=written, content_type="application/json")
 
     def _unreadable(self, code: int, sentence: str) -> web.Response:
         self._metrics.count(None, "unreadable")

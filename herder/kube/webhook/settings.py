@@ -46,7 +46,7 @@ def _check(url: str) -> None:
     """As strict as API servers are, but in words, and before anything is started."""
     try:
         parts = urlsplit(url)
-        wrong = parts.scheme != "https" or not parts.hostname or parts.port == 0
+        wrong = parts.scheme != "https" or not parts.hostname or not parts.hostname.isascii() or parts.port == 0
     except ValueError:
         raise BadUrl(f"{url!r} is no address: give https://HOST:PORT, as the API server reaches this machine") from None
     if wrong or parts.query or parts.fragment or parts.username or parts.path not in ("", "/"):

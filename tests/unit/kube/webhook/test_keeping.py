@@ -1,6 +1,11 @@
 """When which certificate is made, signed and trusted. Years pass here."""
 
+import datetime
+
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from herder.kube.webhook import keeping
 from herder.kube.webhook.keeping import Kept
@@ -138,6 +143,18 @@ def test_what_is_not_whole_is_made_anew() -> None:
         assert keeping.read({**good, name: other[name]}) is None
 
 
+def test_an_authority_of_another_make_is_replaced() -> None:
+    """An RSA key, as other tools make them, whole and fitting: we could not sign with it."""
+    key = rsa.generate_private_key(65537, 2048)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "other")])
+    begins = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, begins, begins + datetime.timedelta(days=900))
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    private = key.private_bytes(serialization.Encoding.PEM, *form)
+    assert keeping.read({"ca.crt": certificate, "ca.key": private, "tls.crt": certificate, "tls.key": private}) is None
+
+
 def test_the_key_of_an_authority_that_came_later_is_not_that_of_the_former() -> None:
     first, second = Authority.make(), Authority.make()
     assert not reading.is_signed_by(first.server(("a",)).certificate, second.pair.certificate)
@@ -147,7 +164,7 @@ def test_the_key_of_an_authority_that_came_later_is_not_that_of_the_former() -> 
     "url",
     [
         *("http://a:1", "a:1", "https://", "https://a:x", "https://a:99999", "https://a/?q=1", "https://a/#f"),
-        *("https://u@a", "https://a/validate", "https://[::1"),
+        *("https://bücher.example", "https://u@a", "https://a/validate", "https://[::1"),
     ],
 )
 def test_an_address_that_the_api_server_could_not_call_is_refused_in_words(url: str) -> None:
