@@ -103,8 +103,8 @@ async def test_kubectl_prints_the_same_on_every_engine(api: Api, namespace: str,
 
 
 async def test_several_broken_rules_are_told_at_once(api: Api, namespace: str) -> None:
-    spec = _machine(**TOO_MUCH, cpu={"cores": 1}) | {"dataVolumeTemplates": [{"metadata": {"name": "unused"}, "spec": {}}]}
-    spec["dataVolumeTemplates"][0]["spec"] = {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}
+    disk: Json = {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "1Gi"}}}}
+    spec = _machine(**TOO_MUCH) | {"dataVolumeTemplates": [{"metadata": {"name": "unused"}, "spec": disk}]}
     document = _document(MACHINES, "a", spec)
     problems = problems_of(document)
     assert len(problems) == 2

@@ -105,8 +105,13 @@ def test_an_object_that_a_newer_rule_refuses_can_be_labelled_but_not_changed() -
 
 
 def test_an_annotation_that_a_rule_reads_is_judged_unless_the_object_ends() -> None:
-    job = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "PodMigrationJob", "metadata": {"name": "a"}, "spec": {}}
-    noted = {**job, "metadata": {"name": "a", "annotations": {"herder.dev/migration-priority": "high"}}}
+    job: Json = {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+        "kind": "PodMigrationJob",
+        "metadata": {"name": "a"},
+        "spec": {},
+    }
+    noted: Json = {**job, "metadata": {"name": "a", "annotations": {"herder.dev/migration-priority": "high"}}}
     assert validate(_read(_question(noted, job, "UPDATE"))).refusal is not None
     ending = {**noted, "metadata": {**noted["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
     assert validate(_read(_question(ending, job, "UPDATE"))).refusal is None
