@@ -8,7 +8,7 @@ JOBS ?= 2
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
-.PHONY: setup up check test test-quick bench crds roles lock clean
+.PHONY: setup up check test test-quick bench guest crds roles lock clean
 
 setup: $(VENV)/.ready
 
@@ -32,9 +32,11 @@ check: setup
 	$(BIN)/python -m herder.api.roles --check deploy/roles
 	$(BIN)/pyright
 
-# Everything: unit, behaviour on both engines, kubectl, crashes. The real Kubernetes is built once, into a cache outside the tree.
+# Everything: unit, behaviour on both engines, kubectl, crashes, QEMU. The real Kubernetes is built once, into a cache outside the tree.
 test: setup
 	-@tools/kube/build.sh >/dev/null
+	-@tools/qemu/install.sh
+	-@tools/qemu/linux.sh >/dev/null
 	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle
 	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope -q $(ARGS)
 
@@ -45,6 +47,10 @@ test-quick: setup
 bench: setup
 	-@tools/kube/build.sh etcd kube-apiserver >/dev/null
 	$(BIN)/python -m bench $(ARGS)
+
+# The tiny guest that tests and tours run in QEMU; prints where it is.
+guest: setup
+	@$(BIN)/python -m tools.guest.build
 
 crds: setup
 	$(BIN)/python -m herder.api.crds deploy/crds

@@ -55,6 +55,10 @@ class Child:
         if self._process.poll() is not None:
             raise RuntimeError(f"{self.program} ended with {self._process.returncode}:\n{self.tail()}")
 
+    def ended(self) -> int | None:
+        """Its exit code, once there is one."""
+        return self._process.poll()
+
     def tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
 

@@ -86,7 +86,10 @@ bool power_button_pressed(void) {
   return pressed;
 }
 
+/* The machine may take a moment to go. */
 void switch_off(void) {
   console_drain();
   out16(control_port, sleep_type | SLEEP_NOW);
+  for (uint64_t enough = clock_now() + CLOCK_HERTZ; clock_now() < enough;)
+    ;
 }

@@ -16,7 +16,8 @@ _HERE = Path(__file__).parent
 _FLAGS = [
     *("-m32", "-march=i686", "-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror"),
     *("-ffreestanding", "-fno-pic", "-fno-pie", "-fno-stack-protector", "-fno-strict-aliasing", "-fcf-protection=none"),
-    *("-mgeneral-regs-only", "-fno-asynchronous-unwind-tables", "-fno-delete-null-pointer-checks", "-fno-tree-loop-distribute-patterns"),
+    *("-mgeneral-regs-only", "-fno-asynchronous-unwind-tables", "-fno-delete-null-pointer-checks"),
+    "-fno-tree-loop-distribute-patterns",  # or a loop that copies becomes a call of memcpy, which is not here
     *("-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-s"),
 ]
 

@@ -18,24 +18,22 @@ static uint32_t configuration(uint32_t bus, uint32_t slot, uint32_t offset) {
   return in32(0xcfc);
 }
 
+enum { OLD_VIRTIO_DISK = 0x10011af4, NEW_VIRTIO_DISK = 0x10421af4, PORTS_ON = 1 };
+
 /* The old interface of a virtio disk tells its size to whoever asks; the new one would need a driver. */
 static void say_disk_size(uint32_t bus, uint32_t slot) {
-  uint32_t port = configuration(bus, slot, 0x10);
-  if (!(port & 1)) return;
-  uint64_t sectors = in32((uint16_t)(port & ~3u) + 0x14) | (uint64_t)in32((uint16_t)(port & ~3u) + 0x18) << 32;
+  if (!(configuration(bus, slot, 4) & PORTS_ON)) return;
+  uint16_t port = (uint16_t)(configuration(bus, slot, 0x10) & ~3u);
+  uint64_t sectors = in32(port + 0x14) | (uint64_t)in32(port + 0x18) << 32;
   say(" size=%m", (uint32_t)(sectors >> 1));
 }
 
 static void look_at(uint32_t bus, uint32_t slot) {
   uint32_t who = configuration(bus, slot, 0);
-  uint32_t kind = who == 0xffffffff ? 0 : configuration(bus, slot, 8) >> 16;
-  if (who == 0x10011af4 || who == 0x10421af4) {
-    say("disk virtio bus=%u slot=%u", bus, slot);
-    if (who == 0x10011af4) say_disk_size(bus, slot);
-    say("\n");
-  } else if (kind >> 8 == 1) {
-    say("disk controller bus=%u slot=%u\n", bus, slot);
-  }
+  if (who != OLD_VIRTIO_DISK && who != NEW_VIRTIO_DISK) return;
+  say("disk virtio bus=%u slot=%u", bus, slot);
+  if (who == OLD_VIRTIO_DISK) say_disk_size(bus, slot);
+  say("\n");
 }
 
 void say_disks(void) {

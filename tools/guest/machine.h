@@ -7,6 +7,7 @@ enum { CLOCK_HERTZ = 3579545 };
 void acpi_start(uint32_t root_pointer); /* 0: look for it where the firmware keeps it */
 uint32_t acpi_cpus(void);
 bool power_button_pressed(void); /* asks the hardware, and takes the press back */
+bool power_button_waiting(void); /* it was pressed, and nobody has asked yet */
 bool power_button_seen(void);    /* once per press */
 void switch_off(void);           /* returns only where that does not work */
 

@@ -107,11 +107,12 @@ static bool dirty(uint64_t now) {
   return credit >= CLOCK_HERTZ;
 }
 
+/* The alarm is set with interrupts off: one that rang before the sleep would never end it. */
 static void sleep_until(uint64_t now, uint64_t then) {
   uint32_t duration = (uint32_t)(then - now);
-  wake_up_in(settings.dirty && duration > SLICE ? SLICE : duration);
   interrupts_off();
-  if (console_waiting()) interrupts_on();
+  wake_up_in(settings.dirty && duration > SLICE ? SLICE : duration);
+  if (console_waiting() || power_button_waiting()) interrupts_on();
   else sleep_with_interrupts_on();
 }
 

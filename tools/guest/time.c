@@ -34,6 +34,8 @@ __attribute__((interrupt)) static void on_power(struct frame *frame) {
   out8(MASTER, DONE);
 }
 
+bool power_button_waiting(void) { return pressed; }
+
 bool power_button_seen(void) {
   bool seen = pressed;
   pressed = false;

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Fetches Debian's cloud kernel and a static busybox for the one test with a real Linux, and prints the folder that holds
+# both as `vmlinuz` and `busybox`. They are unpacked into a cache, not installed.
+set -euo pipefail
+out=${XDG_CACHE_HOME:-$HOME/.cache}/herder/linux
+say() { echo "tools/qemu: $*" >&2; }
+
+mkdir -p "$out"
+exec 9>"$out/.lock"
+flock 9
+if [ -e "$out/vmlinuz" ] && [ -e "$out/busybox" ]; then echo "$out"; exit 0; fi
+command -v apt-get >/dev/null || { say "the Linux for tests comes from Debian's packages, and there is no apt-get"; exit 3; }
+
+kernel() { apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n1; }
+if [ -z "$(kernel)" ] && [ "$(id -u)" = 0 ]; then apt-get update -qq; fi
+image=$(kernel)
+[ -n "$image" ] || { say "apt knows no linux-image-cloud-amd64; this needs Debian, and an apt-get update"; exit 3; }
+
+work=$(mktemp -d "$out/.new.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+(cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "$image" busybox-static >/dev/null)
+for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work" --exclude './lib/*' --exclude './usr/*'; done
+mv "$work/bin/busybox" "$out/busybox"
+mv "$work"/boot/vmlinuz-* "$out/vmlinuz"
+echo "$out"
