@@ -54,6 +54,7 @@ class Machine:
         ]
         common = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         self.child = Child([PROGRAM, *common, *sockets, *options], folder / "qemu.log")
+        self._keyboard: asyncio.StreamWriter | None = None
         self._qmp = QMPClient()
         self._qmp.register_listener(self._events)
 
@@ -107,10 +108,10 @@ class Machine:
         return await eventually(look, PATIENCE)
 
     async def type(self, line: str) -> None:
-        _, writer = await asyncio.open_unix_connection(str(self.folder / "serial.socket"))
-        writer.write(line.encode() + b"\n")
-        await writer.drain()
-        self._typing = writer  # closing now could cut off what is still under way
+        if self._keyboard is None:  # and it stays: QEMU speaks with one at a time
+            _, self._keyboard = await asyncio.open_unix_connection(str(self.folder / "serial.socket"))
+        self._keyboard.write(line.encode() + b"\n")
+        await self._keyboard.drain()
 
     async def ended(self) -> int:
         async def look() -> tuple[int] | None:
@@ -135,6 +136,8 @@ class Machine:
     async def close(self) -> None:
         with suppress(EOFError, ConnectionError):  # it may have ended by itself
             await self._qmp.disconnect()
+        if self._keyboard is not None:
+            self._keyboard.close()
         self.child.stop()
 
 

@@ -1,0 +1,30 @@
+"""An initramfs from a busybox and one script, written as the kernel reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_DIRECTORY, _PROGRAM = 0o040755, 0o100755
+
+
+def initramfs(busybox: Path, script: str) -> bytes:
+    """The script is the first and only process."""
+    init = "#!/bin/busybox sh\n" + script
+    entries = [_entry("bin", _DIRECTORY), _entry("dev", _DIRECTORY), _entry("proc", _DIRECTORY)]
+    entries += [_entry("bin/busybox", _PROGRAM, busybox.read_bytes()), _entry("init", _PROGRAM, init.encode())]
+    return b"".join([*entries, _entry("TRAILER!!!", 0)])
+
+
+def _entry(name: str, mode: int, content: bytes = b"") -> bytes:
+    """In the cpio format `newc`: a header of thirteen numbers in hexadecimal, the name, the content, each padded to four."""
+    numbers = [_number(name), mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+    header = b"070701" + b"".join(b"%08x" % number for number in numbers)
+    return _padded(header + name.encode() + b"\0") + _padded(content)
+
+
+def _number(name: str) -> int:
+    return sum(name.encode()) + 1
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
