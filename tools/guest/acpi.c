@@ -69,12 +69,8 @@ void acpi_start(uint32_t root_pointer) {
   const uint8_t *pointer = root_pointer ? (const uint8_t *)root_pointer : find_root_pointer();
   const struct table *root = pointer ? (const struct table *)read32(pointer + 16) : NULL;
   const struct table *fixed = root ? find_table(root, "FACP") : NULL;
-  if (!fixed) {
-    say("complaint: no ACPI tables: neither clock nor power button are known\n");
-    return;
-  }
-  read_fixed_table(fixed);
-  const struct table *controllers = find_table(root, "APIC");
+  if (fixed && read32((const uint8_t *)fixed + 76)) read_fixed_table(fixed);
+  const struct table *controllers = root ? find_table(root, "APIC") : NULL;
   if (controllers) count_cpus(controllers);
 }
 

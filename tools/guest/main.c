@@ -120,6 +120,10 @@ void guest_main(const struct start_information *start) {
   console_start();
   say("\nboot %x%x\n", chance(1), chance(2));
   acpi_start((uint32_t)start->root_pointer);
+  if (!clock_port) {
+    say("complaint: this machine has no ACPI clock, without which the guest cannot count: use q35 or pc\n");
+    stop_here();
+  }
   read_settings((const char *)(uint32_t)start->command_line);
   say_memory(start);
   say_cpu();

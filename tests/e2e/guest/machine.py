@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qemu.qmp import EventListener, QMPClient
+from qemu.qmp import ConnectError, EventListener, QMPClient
 
 from tests.engines.processes import Child
 from tests.engines.waiting import eventually
@@ -59,12 +59,16 @@ class Machine:
         self._qmp.register_listener(self._events)
 
     async def connect(self) -> None:
-        await eventually(self._listens, PATIENCE)
-        await self._qmp.connect(str(self.folder / "qmp.socket"))
+        await eventually(self._connected, PATIENCE)
 
-    async def _listens(self) -> bool:
+    async def _connected(self) -> bool:
+        """The socket is there a moment before QEMU listens."""
         self.child.check()
-        return (self.folder / "qmp.socket").exists()
+        if (self.folder / "qmp.socket").exists():
+            with suppress(ConnectError):
+                await self._qmp.connect(str(self.folder / "qmp.socket"))
+                return True
+        return False
 
     async def do(self, command: str, **arguments: Any) -> Any:
         return await self._qmp.execute(command, {name.replace("_", "-"): value for name, value in arguments.items()})

@@ -82,6 +82,19 @@ async def test_it_complains_about_nonsense_and_counts_all_the_same(start: Start,
         await guest.ticked(2)
 
 
+async def test_it_says_why_it_cannot_count_on_a_machine_without_a_clock(start: Start) -> None:
+    async with start(machine="microvm") as guest:
+        await guest.says("complaint: this machine has no ACPI clock, .*: use q35 or pc")
+
+
+@pytest.mark.parametrize("memory", ["16M", "5G"])
+async def test_it_runs_in_little_and_in_much_memory(start: Start, memory: str) -> None:
+    async with start(memory=memory) as guest:
+        await guest.says({"16M": "ram=16M usable=.*", "5G": "ram=5120M usable=.*"}[memory])
+        await guest.ticked(2)
+        assert "complaint" not in guest.text
+
+
 async def test_a_disk_is_seen_with_its_size(start: Start, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.write_bytes(bytes(5 << 20))

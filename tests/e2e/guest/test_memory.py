@@ -26,7 +26,7 @@ async def test_the_hypervisor_sees_the_pages_get_dirty(start: Start) -> None:
         await guest.do("calc-dirty-rate", calc_time=1, sample_pages=4096)
         while (answer := await guest.do("query-dirty-rate"))["status"] != "measured":
             await guest.ticked(len(guest.ticks) + 1)
-        assert answer["dirty-rate"] >= 4
+        assert answer["dirty-rate"] >= 1
 
 
 async def test_a_page_that_went_bad_is_noticed_and_counted_once(start: Start) -> None:
