@@ -12,9 +12,11 @@ from urllib.request import getproxies, proxy_bypass
 import msgspec
 from multidict import CIMultiDict
 
+from herder.api.world import RealWorld
 from herder.kube.access import Access, choose, impersonation
 from herder.kube.credentials import Anonymous, Credentials, Kept, always, basic, bearer, from_file
 from herder.kube.errors import Misconfigured
+from herder.kube.exec_plugin import FromPlugin, Plugin
 from herder.kube.http import HttpTransport
 from herder.kube.kubeconfig import merged, read
 from herder.kube.transport import Transport
@@ -77,6 +79,8 @@ def _credentials(access: Access) -> Credentials:
     """Nothing of ourselves is shown to a server without TLS."""
     if urlsplit(access.cluster.server).scheme == "http":
         return Anonymous()
+    if access.user.exec is not None:
+        return FromPlugin(Plugin(access, access.user.exec), _trust(access), RealWorld())
     return Kept(_trust(access), _authorization(access))
 
 
