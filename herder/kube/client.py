@@ -97,7 +97,11 @@ class Client:
 
     async def get(self, resource: Resource[V], key: Key) -> V:
         """Live, not from a cache."""
-        return _read(resource, await self._ask(Call("GET", _path(resource, key))))
+        return _decode(resource, await self.get_raw(resource, key))
+
+    async def get_raw(self, resource: Resource[Any], key: Key) -> bytes:
+        """As the server sent it, with what no view reads."""
+        return (await self._ask(Call("GET", _path(resource, key)))).body
 
     async def find(self, resource: Resource[V], key: Key) -> V | None:
         """The same; None where there is none."""
@@ -191,11 +195,28 @@ class Client:
         self, resource: Resource[V], key: Key, document: Document, *, subresource: str = "", manager: str = "", force: bool = True
     ) -> V:
         """Server-side apply: what the document holds is ours from now on, what we no longer say is taken away."""
+        raw = await self.apply_raw(resource, key, document, subresource=subresource, manager=manager, force=force)
+        return _decode(resource, raw)
+
+    async def apply_raw(
+        self,
+        resource: Resource[Any],
+        key: Key,
+        document: Document,
+        *,
+        subresource: str = "",
+        manager: str = "",
+        force: bool = True,
+        dry_run: bool = False,
+    ) -> bytes:
+        """The same, answered as the server sent it; a dry run is checked and answered like the real one, and not stored."""
         metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {}), **document.get("metadata", {})}
         whole = {**document, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
         query = {"fieldManager": manager or self.manager, "force": "true" if force else "false"}
+        if dry_run:
+            query["dryRun"] = "All"
         call = Call("PATCH", _path(resource, key, subresource), query, msgspec.json.encode(whole), APPLY_PATCH)
-        return _read(resource, await self._ask(call))
+        return (await self._ask(call)).body
 
     async def delete(
         self,
@@ -296,9 +317,11 @@ def _text_of(warning: str) -> str:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Pieces end anywhere, events end with their line."""
+    """Pieces end anywhere, events end with their line; what comes after the last line is the beginning of a lost event."""
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
         if lines := [line for line in whole if line]:
             yield lines
+    if rest:
+        raise Unreachable("the watch ended in the middle of an event")

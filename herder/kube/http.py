@@ -66,7 +66,7 @@ class HttpTransport:
         proxy: str = "",
     ) -> HttpTransport:
         """`headers` go with every request."""
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=_lively_socket)
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=lively_socket)
         return cls(_session(connector, agent, headers), server, credentials, server_name=server_name, proxy=proxy)
 
     async def send(self, call: Call) -> Reply:
@@ -143,7 +143,7 @@ def _session(connector: aiohttp.BaseConnector, agent: str, headers: Mapping[str,
     return aiohttp.ClientSession(connector=connector, headers=named, read_bufsize=READ_BUFFER, auto_decompress=True)
 
 
-def _lively_socket(address: Any) -> socket.socket:
+def lively_socket(address: Any) -> socket.socket:
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setblocking(False)
