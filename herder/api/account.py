@@ -20,9 +20,11 @@ Document = dict[str, Any]
 EVERYWHERE: Final[list[Document]] = [
     {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
 ]
-# In our own namespace: to agree on who leads.
-AT_HOME: Final[list[Document]] = [
-    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update", "patch"]},
+# Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
+LEASE_NAMESPACE: Final = "kube-system"
+ON_LEASES: Final[list[Document]] = [
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "patch"], "resourceNames": [ACCOUNT]},
 ]
 
 
@@ -32,9 +34,9 @@ def documents() -> list[Document]:
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(ACCOUNT, SYSTEM_NAMESPACE)},
         _rbac("ClusterRole", "", rules=EVERYWHERE),
-        _rbac("Role", SYSTEM_NAMESPACE, rules=AT_HOME),
+        _rbac("Role", LEASE_NAMESPACE, rules=ON_LEASES),
         _rbac("ClusterRoleBinding", "", roleRef=_reference("ClusterRole"), subjects=[subject]),
-        _rbac("RoleBinding", SYSTEM_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
+        _rbac("RoleBinding", LEASE_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
     ]
 
 

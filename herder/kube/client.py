@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from herder.api.meta import Identified, ListMeta
-from herder.kube.errors import NotFound, Unreachable, Unreadable, error_from
+from herder.kube.errors import KubeError, NotFound, Unreachable, Unreadable, error_from
 from herder.kube.resources import Key, Resource
 from herder.kube.transport import Call, Reply, Transport
 

@@ -1,5 +1,6 @@
 """`herder install` against clusters of its own: what it puts there, what it leaves alone, and what it says."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -8,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from herder.api.registry import KINDS
-from tests.behaviour.clients import admin_of, cluster_of, write_kubeconfig
+from herder.api.world import RealWorld
+from herder.kube.errors import Forbidden
+from herder.kube.leases import LeaderElection
+from herder.kube.resources import LEASES, SECRETS, Key
+from tests.behaviour.clients import admin_of, cluster_of, connected, write_kubeconfig
 from tests.conftest import EngineMissing
 from tests.e2e.program import Ended
 from tests.engines.api import Api, connect
-from tests.engines.credentials import account, grant, rule, sign, until_allowed, user
+from tests.engines.credentials import account, grant, rule, sign, token_for, until_allowed, user
 from tests.engines.embedded import find_program, run_embedded
 from tests.engines.engine import Engine, Unavailable
 from tests.engines.kubernetes import run_kubernetes
@@ -91,15 +96,24 @@ async def test_a_dry_run_says_the_same_and_does_nothing(first: First, engine: En
         assert first.kinds_after_dry == []
 
 
-async def test_the_account_of_the_controllers_may_do_what_they_need(first: First, api: Api) -> None:
-    await until_allowed(api, "herder-system", ACCOUNT, rule("patch", "leases", "coordination.k8s.io"))
-    await until_allowed(api, "default", ACCOUNT, rule("create", "events", "events.k8s.io"))
-    for namespace, refused in (
-        ("default", rule("patch", "leases", "coordination.k8s.io")),
-        ("herder-system", rule("get", "secrets")),
-        ("default", rule("create", "rolebindings", "rbac.authorization.k8s.io")),
-    ):
-        await until_allowed(api, namespace, ACCOUNT, refused, allowed=False)
+async def test_the_controllers_can_lead_and_tell_under_their_account_and_nothing_else(
+    first: First, api: Api, engine: Engine, tmp_path: Path
+) -> None:
+    await until_allowed(api, "kube-system", ACCOUNT, rule("patch", "leases", "coordination.k8s.io", "herder-controllers"))
+    await until_allowed(api, "default", ACCOUNT, rule("patch", "events", "events.k8s.io"))
+    token = await token_for(api, ACCOUNT["namespace"], ACCOUNT["name"])
+    led = asyncio.Event()
+
+    async def lead() -> None:
+        led.set()
+
+    async with connected(write_kubeconfig(tmp_path / "config", cluster_of(engine), {"token": token})) as client:
+        await asyncio.wait_for(LeaderElection(client, RealWorld(), "me").run(lead), 30)
+        with pytest.raises(Forbidden):
+            await client.list(SECRETS)
+        with pytest.raises(Forbidden):
+            await client.patch(LEASES, Key("kube-system", "other"), {})
+    assert led.is_set()
 
 
 async def _versions(api: Api) -> dict[str, str]:
