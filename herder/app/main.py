@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from herder.app import backup_commands as backup_commands  # adds its commands
+from herder.app import install_command as install_command
 from herder.app import logs
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal

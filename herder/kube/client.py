@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+import structlog
 
 from herder.api.meta import Identified, ListMeta
-from herder.kube.errors import KubeError, NotFound, Unreadable, error_from
+from herder.kube.errors import KubeError, NotFound, Unreachable, Unreadable, error_from
 from herder.kube.resources import Key, Resource
 from herder.kube.transport import Call, Reply, Transport
 
 LOOK_AGAIN = 0.05
 PAGE = 500
+# Warnings that name objects differ without end.
+MOST_WARNINGS = 1000
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -24,6 +28,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 Document = dict[str, Any]
 Propagation = Literal["Background", "Foreground", "Orphan"]
 V = TypeVar("V", bound=Identified)
+log = structlog.get_logger()
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -71,6 +76,7 @@ class Client:
         """`manager` is the name under which our fields stand in managedFields."""
         self.transport = transport
         self.manager = manager
+        self._warned: set[str] = set()
 
     async def __aenter__(self) -> Client:
         return self
@@ -81,7 +87,7 @@ class Client:
     async def wait_until_ready(self) -> None:
         """For those who start together with the server."""
         while True:
-            with contextlib.suppress(KubeError):
+            with contextlib.suppress(Unreachable):
                 reply = await self.transport.send(Call("GET", "/readyz", accept="*/*"))
                 if reply.status == 200:
                     return
@@ -91,7 +97,11 @@ class Client:
 
     async def get(self, resource: Resource[V], key: Key) -> V:
         """Live, not from a cache."""
-        return _read(resource, await self._ask(Call("GET", resource.path(*key))))
+        return _decode(resource, await self.get_raw(resource, key))
+
+    async def get_raw(self, resource: Resource[Any], key: Key) -> bytes:
+        """As the server sent it, with what no view reads."""
+        return (await self._ask(Call("GET", _path(resource, key)))).body
 
     async def find(self, resource: Resource[V], key: Key) -> V | None:
         """The same; None where there is none."""
@@ -178,18 +188,35 @@ class Client:
         content_type: str = MERGE_PATCH,
     ) -> V:
         """A merge patch, unless said otherwise. Preconditions (uid, resourceVersion) go into the patch's own metadata."""
-        call = Call("PATCH", resource.path(*key, subresource), self._managed(), msgspec.json.encode(patch), content_type)
+        call = Call("PATCH", _path(resource, key, subresource), self._managed(), msgspec.json.encode(patch), content_type)
         return _read(resource, await self._ask(call))
 
     async def apply(
         self, resource: Resource[V], key: Key, document: Document, *, subresource: str = "", manager: str = "", force: bool = True
     ) -> V:
         """Server-side apply: what the document holds is ours from now on, what we no longer say is taken away."""
+        raw = await self.apply_raw(resource, key, document, subresource=subresource, manager=manager, force=force)
+        return _decode(resource, raw)
+
+    async def apply_raw(
+        self,
+        resource: Resource[Any],
+        key: Key,
+        document: Document,
+        *,
+        subresource: str = "",
+        manager: str = "",
+        force: bool = True,
+        dry_run: bool = False,
+    ) -> bytes:
+        """The same, answered as the server sent it; a dry run is checked and answered like the real one, and not stored."""
         metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {}), **document.get("metadata", {})}
         whole = {**document, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
         query = {"fieldManager": manager or self.manager, "force": "true" if force else "false"}
-        call = Call("PATCH", resource.path(*key, subresource), query, msgspec.json.encode(whole), APPLY_PATCH)
-        return _read(resource, await self._ask(call))
+        if dry_run:
+            query["dryRun"] = "All"
+        call = Call("PATCH", _path(resource, key, subresource), query, msgspec.json.encode(whole), APPLY_PATCH)
+        return (await self._ask(call)).body
 
     async def delete(
         self,
@@ -209,21 +236,36 @@ class Client:
         if propagation is not None:
             options["propagationPolicy"] = propagation
         body = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions", **options})
-        await self._ask(Call("DELETE", resource.path(*key), body=body))
+        await self._ask(Call("DELETE", _path(resource, key), body=body))
 
     async def post(self, resource: Resource[Any], key: Key, subresource: str, document: Document) -> None:
         """For subresources that act: binding, eviction."""
-        call = Call("POST", resource.path(*key, subresource), self._managed(), msgspec.json.encode(document))
+        call = Call("POST", _path(resource, key, subresource), self._managed(), msgspec.json.encode(document))
         await self._ask(call)
 
     def _managed(self) -> Mapping[str, str]:
         return {"fieldManager": self.manager}
 
+    def _warn(self, reply: Reply) -> None:
+        """Each warning once: a controller would hear the same one for every object."""
+        for warning in reply.warnings:
+            if warning not in self._warned and len(self._warned) < MOST_WARNINGS:
+                self._warned.add(warning)
+                log.warning(_text_of(warning), by="the API server")
+
     async def _ask(self, call: Call) -> Reply:
         reply = await self.transport.send(call)
+        self._warn(reply)
         if reply.status >= 400:
             raise error_from(reply.status, reply.body)
         return reply
+
+
+def _path(resource: Resource[Any], key: Key, subresource: str = "") -> str:
+    """Never that of the whole collection: a delete there would delete everything."""
+    if not key.name:
+        raise ValueError(f"a key without a name says which of the {resource.qualified} is meant to nobody")
+    return resource.path(*key, subresource)
 
 
 def _read(resource: Resource[V], reply: Reply) -> V:
@@ -268,10 +310,18 @@ def _read_event(line: bytes) -> tuple[str, bytes]:
         raise Unreadable(f"a line of the watch is not an event: {error}") from error
 
 
+def _text_of(warning: str) -> str:
+    """Of a Warning header (`299 - "text"`), where it came in one."""
+    found = re.fullmatch(r'\d{3} \S+ "(.*)"', warning)
+    return re.sub(r"\\(.)", r"\1", found.group(1)) if found else warning
+
+
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Pieces end anywhere, events end with their line."""
+    """Pieces end anywhere, events end with their line; what comes after the last line is the beginning of a lost event."""
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
         if lines := [line for line in whole if line]:
             yield lines
+    if rest:
+        raise Unreachable("the watch ended in the middle of an event")

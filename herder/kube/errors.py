@@ -1,6 +1,7 @@
 """What can go wrong between us and an API server, as one tree.
 
 KubeError
+  Misconfigured       our own side is set up wrong: a kubeconfig, a certificate, a credential plugin
   Unreachable         nobody answered, or the answer broke off: it may or may not have been done
   NotLeading          nothing was sent: somebody else may lead by now
   Unreadable          an answer, or an object, that is not what it should be
@@ -18,6 +19,13 @@ class KubeError(Exception):
     """Base of all. `passing` is whether the same request may well succeed later."""
 
     passing = False
+
+
+class Misconfigured(KubeError):
+    """Nothing was asked of any server. The text names the file, the field, and what would be right. Files and plugins can be
+    mended while we run."""
+
+    passing = True
 
 
 class Unreachable(KubeError):

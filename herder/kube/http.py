@@ -1,59 +1,90 @@
-"""The transport over HTTP: to a unix socket or, over TLS, to a host."""
+"""The transport over HTTP: to a unix socket or, over TLS, to a host.
+
+There is no rate limit of our own: API servers share themselves out fairly (API Priority and Fairness), and say with 429 and
+Retry-After when it is too much. A read that is told so is asked again here; a write goes back to its caller, whose queue waits.
+"""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
 
+from herder.kube.credentials import Anonymous, Credentials, Shown
 from herder.kube.errors import Unreachable, error_from
 from herder.kube.transport import Call, Reply
 
 CONNECT_PATIENCE = 10.0
 # A whole list may be one answer, and aiohttp reads no line longer than its buffer lets it.
 READ_BUFFER = 1 << 20
-Authorization = Callable[[], Awaitable[str]]
+# As often as client-go asks again, and no longer than a person would wait.
+REPEATS = 10
+LONGEST_WAIT = 30.0
+# A watch has no end: what notices a server that went away without a word is the kernel, after a minute.
+KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3), (socket.TCP_USER_TIMEOUT, 60_000))
+FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
+Headers = CIMultiDict[str]
 
 
 class HttpTransport:
     def __init__(
-        self, session: aiohttp.ClientSession, authorization: Authorization | None = None, tls: ssl.SSLContext | None = None
+        self,
+        session: aiohttp.ClientSession,
+        server: str,
+        credentials: Credentials,
+        *,
+        server_name: str = "",
+        proxy: str = "",
     ) -> None:
-        """`authorization` is asked before each request: tokens are renewed while we run."""
+        """`server_name` is what its certificate is checked against, where that is not its host."""
         self._session = session
-        self._authorization = authorization
-        self._tls = tls
+        self._server = server.rstrip("/")
+        self._credentials = credentials
+        self._server_name = server_name or None
+        self._proxy = proxy or None
 
     @classmethod
     def over_socket(cls, socket: Path, agent: str) -> HttpTransport:
-        return cls(_session("http://herder", aiohttp.UnixConnector(str(socket), limit=0), agent))
+        return cls(_session(aiohttp.UnixConnector(str(socket), limit=0), agent), "http://herder", Anonymous())
 
     @classmethod
-    def over_tls(
-        cls, server: str, agent: str, tls: ssl.SSLContext | None, authorization: Authorization | None = None
+    def over_tcp(
+        cls,
+        server: str,
+        agent: str,
+        credentials: Credentials,
+        *,
+        headers: Mapping[str, str] | None = None,
+        server_name: str = "",
+        proxy: str = "",
     ) -> HttpTransport:
-        return cls(_session(server, aiohttp.TCPConnector(limit=0), agent), authorization, tls)
+        """`headers` go with every request."""
+        connector = aiohttp.TCPConnector(limit=0, socket_factory=lively_socket)
+        return cls(_session(connector, agent, headers), server, credentials, server_name=server_name, proxy=proxy)
 
     async def send(self, call: Call) -> Reply:
-        try:
-            async with self._request(call, await self._headers(call)) as response:
-                body = await response.read()
-                return Reply(response.status, body, tuple(response.headers.getall("Warning", ())))
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(call, error) from error
+        waited = 0.0
+        for _ in range(REPEATS):
+            reply, pause = await self._send_known(call)
+            if pause is None or call.method != "GET" or waited + pause > LONGEST_WAIT:
+                return reply
+            await asyncio.sleep(pause)
+            waited += pause
+        return (await self._send_known(call))[0]
 
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncGenerator[AsyncIterator[bytes]]:
-        try:
-            response = await self._request(call, await self._headers(call))
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(call, error) from error
+        response = await self._open(call)
         try:
             if response.status >= 400:
-                raise error_from(response.status, await response.read())
+                raise error_from(response.status, await _body(call, response))
             yield _pieces(call, response)
         finally:
             response.close()
@@ -61,39 +92,87 @@ class HttpTransport:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _headers(self, call: Call) -> dict[str, str]:
-        headers = {"Accept": call.accept}
-        if call.body:
-            headers["Content-Type"] = call.content_type
-        if self._authorization is not None:
-            headers["Authorization"] = await self._authorization()
-        return headers
+    async def _send_known(self, call: Call) -> tuple[Reply, float | None]:
+        """The answer, and how long the server asks us to wait before we ask again."""
+        response = await self._open(call)
+        async with response:
+            body = await _body(call, response)
+            warnings = tuple(response.headers.getall("Warning", ()))
+            return Reply(response.status, body, warnings), _pause(response)
 
-    def _request(self, call: Call, headers: dict[str, str]):
+    async def _open(self, call: Call) -> aiohttp.ClientResponse:
+        """A server that does not know us is asked once more, if there is something new to show."""
+        shown = await self._credentials.show()
+        response = await self._request(call, shown)
+        if response.status != 401 or not await self._credentials.refused(shown):
+            return response
+        response.release()
+        return await self._request(call, await self._credentials.show())
+
+    async def _request(self, call: Call, shown: Shown) -> aiohttp.ClientResponse:
         patience = aiohttp.ClientTimeout(total=call.patience, sock_connect=CONNECT_PATIENCE)
-        return self._session.request(
-            call.method,
-            call.path,
-            params=call.query or None,
-            data=call.body or None,
-            headers=headers,
-            timeout=patience,
-            ssl=self._tls if self._tls is not None else True,
-            allow_redirects=False,
-        )
+        try:
+            return await self._session.request(
+                call.method,
+                URL(self._server + call.path, encoded=True),
+                params=call.query or None,
+                data=call.body or None,
+                headers=_headers(call, shown),
+                timeout=patience,
+                ssl=shown.tls if shown.tls is not None else True,
+                server_hostname=self._server_name,
+                proxy=self._proxy,
+                allow_redirects=False,
+            )
+        except FAILURES as error:
+            raise _unreachable(call, error) from error
 
 
-def _session(server: str, connector: aiohttp.BaseConnector, agent: str) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        server, connector=connector, headers={"User-Agent": f"{agent}/1"}, read_bufsize=READ_BUFFER, auto_decompress=True
-    )
+def _headers(call: Call, shown: Shown) -> dict[str, str]:
+    headers = {"Accept": call.accept}
+    if call.body:
+        headers["Content-Type"] = call.content_type
+    if shown.authorization:
+        headers["Authorization"] = shown.authorization
+    return headers
+
+
+def _session(connector: aiohttp.BaseConnector, agent: str, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
+    named = Headers({"User-Agent": f"{agent}/1"})
+    named.extend(headers or {})
+    return aiohttp.ClientSession(connector=connector, headers=named, read_bufsize=READ_BUFFER, auto_decompress=True)
+
+
+def lively_socket(address: Any) -> socket.socket:
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEPALIVE:
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
+
+
+def _pause(response: aiohttp.ClientResponse) -> float | None:
+    """Only of an answer that says that nothing was done: too many requests, or a server that is not ready."""
+    asked = response.headers.get("Retry-After", "")
+    if (response.status == 429 or response.status >= 500) and asked.isascii() and asked.isdigit():
+        return float(asked)
+    return None
+
+
+async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await response.read()
+    except FAILURES as error:
+        raise _unreachable(call, error) from error
 
 
 async def _pieces(call: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
         async for piece in response.content.iter_any():
             yield piece
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+    except FAILURES as error:
         raise _unreachable(call, error) from error
 
 

@@ -89,6 +89,10 @@ REPLICA_SETS = _core(core.ReplicaSet, "replicasets", "apps")
 STATEFUL_SETS = _core(core.StatefulSet, "statefulsets", "apps")
 LEASES = _core(core.Lease, "leases", "coordination.k8s.io")
 BUDGETS = _core(core.PodDisruptionBudget, "poddisruptionbudgets", "policy")
+CLUSTER_ROLES = _core(core.ClusterRole, "clusterroles", "rbac.authorization.k8s.io", namespaced=False)
+CLUSTER_ROLE_BINDINGS = _core(core.ClusterRoleBinding, "clusterrolebindings", "rbac.authorization.k8s.io", namespaced=False)
+ROLES = _core(core.Role, "roles", "rbac.authorization.k8s.io")
+ROLE_BINDINGS = _core(core.RoleBinding, "rolebindings", "rbac.authorization.k8s.io")
 PRIORITY_CLASSES = _core(core.PriorityClass, "priorityclasses", "scheduling.k8s.io", namespaced=False)
 STORAGE_CLASSES = _core(core.StorageClass, "storageclasses", "storage.k8s.io", namespaced=False)
 
@@ -101,6 +105,17 @@ POLICIES = _ours(kinds.MigrationPolicy, registry.POLICY)
 JOBS = _ours(kinds.PodMigrationJob, registry.JOB)
 RESERVATIONS = _ours(kinds.Reservation, registry.RESERVATION)
 DATA_VOLUMES = _ours(kinds.DataVolume, registry.DATA_VOLUME)
+OUR_KINDS: tuple[Anything, ...] = (
+    MACHINES,
+    INSTANCES,
+    MIGRATIONS,
+    POOLS,
+    SETTINGS,
+    POLICIES,
+    JOBS,
+    RESERVATIONS,
+    DATA_VOLUMES,
+)
 
 _BY_VIEW: dict[type[Any], Anything] = {one.view: one for one in list(globals().values()) if isinstance(one, Resource)}
 

@@ -1,0 +1,53 @@
+"""The account that our controllers run under in a real cluster, and what it may do: what they need, and no more.
+
+Each controller adds the lines that it needs here, and its tests run under this account.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from herder.api.crds import PART_OF, PRODUCT
+
+SYSTEM_NAMESPACE: Final = "herder-system"
+ACCOUNT: Final = "herder-controllers"
+_NAME: Final = "herder:controllers"
+_GROUP: Final = "rbac.authorization.k8s.io"
+
+Document = dict[str, Any]
+
+# Everywhere: to say what happened to an object, beside the object.
+EVERYWHERE: Final[list[Document]] = [
+    {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+]
+# Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
+LEASE_NAMESPACE: Final = "kube-system"
+ON_LEASES: Final[list[Document]] = [
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+    {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "patch"], "resourceNames": [ACCOUNT]},
+]
+
+
+def documents() -> list[Document]:
+    """The account first, then its roles, then what binds them to it."""
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": SYSTEM_NAMESPACE}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(ACCOUNT, SYSTEM_NAMESPACE)},
+        _rbac("ClusterRole", "", rules=EVERYWHERE),
+        _rbac("Role", LEASE_NAMESPACE, rules=ON_LEASES),
+        _rbac("ClusterRoleBinding", "", roleRef=_reference("ClusterRole"), subjects=[subject]),
+        _rbac("RoleBinding", LEASE_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
+    ]
+
+
+def _rbac(kind: str, namespace: str, **fields: Any) -> Document:
+    return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": _metadata(_NAME, namespace), **fields}
+
+
+def _reference(kind: str) -> Document:
+    return {"apiGroup": _GROUP, "kind": kind, "name": _NAME}
+
+
+def _metadata(name: str, namespace: str) -> Document:
+    place = {"namespace": namespace} if namespace else {}
+    return {"name": name, **place, "labels": {PART_OF: PRODUCT}}

@@ -1,0 +1,160 @@
+"""`herder install`: looks at everything first, tries everything without storing it, and only then writes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from herder.api.crds import PART_OF, PRODUCT
+from herder.app.installation import Piece, pieces
+from herder.app.refusal import CANNOT_USE_CLUSTER, CANNOT_USE_FILE, Refusal
+from herder.kube.client import Client
+from herder.kube.connect import connect
+from herder.kube.errors import Conflict, Forbidden, KubeError, Misconfigured, NotFound, TooManyRequests, Unauthorized, Unreachable
+from herder.kube.resources import DEFINITIONS, OUR_KINDS, Anything
+
+MANAGER = "herder"
+PATIENCE = 60.0
+LOOK_AGAIN = 0.1
+DRY = " (server dry run)"
+# What of an object is not its content: when it was written, and by whom.
+BOOKKEEPING = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid")
+Document = dict[str, Any]
+Say = Callable[[str], None]
+
+
+async def install(kubeconfig: Path | None, context: str | None, dry_run: bool, say: Say) -> None:
+    """Raises Refusal with a sentence; then nothing was changed, unless the sentence says so."""
+    try:
+        async with Client(connect(kubeconfig, context, "herder-install"), MANAGER) as client:
+            await Installer(client, say).run(dry_run)
+    except Misconfigured as error:
+        raise Refusal(str(error), CANNOT_USE_FILE) from None
+    except KubeError as error:
+        raise Refusal(_sentence(error), CANNOT_USE_CLUSTER) from None
+
+
+class Installer:
+    def __init__(self, client: Client, say: Say) -> None:
+        self._client = client
+        self._say = say
+
+    async def run(self, dry_run: bool) -> None:
+        wanted = pieces()
+        present = await asyncio.gather(*(self._present(piece) for piece in wanted))
+        _check_ours(wanted, present)
+        tried = [await self._try(piece, before) for piece, before in zip(wanted, present, strict=True)]
+        if dry_run:
+            for piece, changes in zip(wanted, tried, strict=True):
+                self._say(f"{piece.shown} {_word(changes)}{DRY}")
+            return
+        for piece, before in zip(wanted, present, strict=True):
+            after = msgspec.json.decode(await self._client.apply_raw(piece.resource, piece.key, piece.document))
+            self._say(f"{piece.shown} {_word(_content(after) != _content(before))}")
+        await self._until_served([piece for piece in wanted if piece.resource is DEFINITIONS])
+
+    async def _present(self, piece: Piece) -> Document | None:
+        try:
+            return msgspec.json.decode(await self._client.get_raw(piece.resource, piece.key))
+        except NotFound:
+            return None
+
+    async def _try(self, piece: Piece, before: Document | None) -> bool:
+        """Whether it would change something. Refused here, it is refused before anything was written."""
+        try:
+            raw = await self._client.apply_raw(piece.resource, piece.key, piece.document, dry_run=True)
+        except NotFound:
+            return True  # its namespace, or its role, is a piece of its own that is not there yet
+        return _content(msgspec.json.decode(raw)) != _content(before)
+
+    async def _until_served(self, definitions: list[Piece]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for piece in definitions:
+                    await self._until_established(piece)
+                for kind in OUR_KINDS:
+                    await self._until_listed(kind)
+        except TimeoutError:
+            raise Refusal(f"after {PATIENCE:.0f} s not all kinds are served; ask again later", CANNOT_USE_CLUSTER) from None
+
+    async def _until_established(self, piece: Piece) -> None:
+        while True:
+            found = await self._client.get(DEFINITIONS, piece.key)
+            conditions = {one.type: one for one in (found.status.conditions if found.status else None) or ()}
+            if (known := conditions.get("Established")) is not None and known.status == "True":
+                return
+            names = conditions.get("NamesAccepted")
+            if names is not None and names.status == "False":
+                raise Refusal(f"{piece.shown}: its names are taken: {names.message}", CANNOT_USE_CLUSTER)
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def _until_listed(self, kind: Anything) -> None:
+        """A kind is established a moment before it can be used, and the next command should find it."""
+        while True:
+            with contextlib.suppress(NotFound, TooManyRequests):
+                with contextlib.suppress(Forbidden):  # it is there; whether we may look is another matter
+                    await anext(self._client.pages(kind, limit=1))
+                return
+            await asyncio.sleep(LOOK_AGAIN)
+
+
+def _check_ours(wanted: list[Piece], present: list[Document | None]) -> None:
+    """Namespaces are anybody's; of everything else, what does not say that it is ours is not."""
+    strange: list[str] = []
+    for piece, found in zip(wanted, present, strict=True):
+        if found is None or piece.resource.kind == "Namespace":
+            continue
+        if found["metadata"].get("deletionTimestamp"):
+            raise Refusal(f"{piece.shown}: is being deleted; ask again when it is gone. Nothing was changed.", CANNOT_USE_CLUSTER)
+        if (found["metadata"].get("labels") or {}).get(PART_OF) != PRODUCT:
+            strange.append(f"  {piece.shown}{_owner(found)}")
+    if strange:
+        raise Refusal(_told(strange), CANNOT_USE_CLUSTER)
+
+
+def _owner(found: Document) -> str:
+    """Who wrote it, as far as it says."""
+    labels = found["metadata"].get("labels") or {}
+    by = labels.get("app.kubernetes.io/managed-by") or labels.get(PART_OF)
+    managers = [str(entry.get("manager")) for entry in found["metadata"].get("managedFields") or () if not entry.get("subresource")]
+    names = [by] if by else list(dict.fromkeys(managers))
+    return f" (of {', '.join(names)})" if names else ""
+
+
+def _told(strange: list[str]) -> str:
+    lines = [
+        "another product installed what herder would have to change:",
+        *strange,
+        "Nothing was changed. Two products cannot serve the same kinds in one cluster: use another cluster, or remove that product",
+        "first (its objects go with it). What is herder's own and has lost its label is taken back with",
+        f"  kubectl label KIND NAME {PART_OF}={PRODUCT}",
+    ]
+    return "\n".join(lines)
+
+
+def _content(document: Document | None) -> Document | None:
+    if document is None:
+        return None
+    metadata = {name: value for name, value in document["metadata"].items() if name not in BOOKKEEPING}
+    return {**{name: value for name, value in document.items() if name != "status"}, "metadata": metadata}
+
+
+def _word(changed: bool) -> str:
+    return "serverside-applied" if changed else "unchanged"
+
+
+def _sentence(error: KubeError) -> str:
+    if isinstance(error, Unreachable):
+        return f"the cluster cannot be reached: {error}"
+    if isinstance(error, Unauthorized):
+        return f"the cluster does not know this user: {error}"
+    if isinstance(error, Forbidden):
+        return f"this user may not install herder, an administrator may: {error}"
+    if isinstance(error, Conflict):
+        return f"somebody else writes the same at the same time; ask again: {error}"
+    return f"the cluster does not take it: {error}"

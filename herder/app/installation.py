@@ -1,0 +1,82 @@
+"""What `herder install` puts into a cluster, in the order in which it is put there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from herder.api import account, roles
+from herder.api.crds import crd_of
+from herder.api.registry import KINDS
+from herder.kube import resources
+from herder.kube.resources import Anything, Key
+
+# The second holds the settings, as KubeVirt has it.
+NAMESPACES: Final = (account.SYSTEM_NAMESPACE, "kubevirt")
+Document = dict[str, Any]
+
+_RESOURCES: Final[dict[str, Anything]] = {
+    one.kind: one
+    for one in (
+        resources.NAMESPACES,
+        resources.DEFINITIONS,
+        resources.SERVICE_ACCOUNTS,
+        resources.CLUSTER_ROLES,
+        resources.ROLES,
+        resources.CLUSTER_ROLE_BINDINGS,
+        resources.ROLE_BINDINGS,
+    )
+}
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One object to be there."""
+
+    document: Document
+
+    @property
+    def resource(self) -> Anything:
+        return _RESOURCES[self.document["kind"]]
+
+    @property
+    def key(self) -> Key:
+        metadata = self.document["metadata"]
+        return Key(metadata.get("namespace", ""), metadata["name"])
+
+    @property
+    def shown(self) -> str:
+        """As kubectl names it."""
+        kind = self.resource.kind.lower()
+        return f"{kind}.{self.resource.group}/{self.key.name}" if self.resource.group else f"{kind}/{self.key.name}"
+
+
+def _namespaces() -> list[Document]:
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
+
+
+def _definitions() -> list[Document]:
+    return [crd_of(info) for info in KINDS]
+
+
+# A part is a function that makes documents; what comes later may need what came before.
+PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (_namespaces, _definitions, roles.roles, account.documents)
+
+
+def pieces() -> list[Piece]:
+    return [Piece(document) for part in PARTS for document in part()]
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """No anchors: people read it."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def as_yaml() -> str:
+    """All of it, for those who install with other tools. Too large for client-side apply: `kubectl apply --server-side`."""
+    documents = (piece.document for piece in pieces())
+    return yaml.dump_all(documents, Dumper=_PlainDumper, sort_keys=False, width=120, allow_unicode=True, explicit_start=True)

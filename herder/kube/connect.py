@@ -1,0 +1,137 @@
+"""From settings to a transport, in kubectl's order: the file that was named, $KUBECONFIG, ~/.kube/config, the pod's own account."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+from multidict import CIMultiDict
+
+from herder.api.world import RealWorld
+from herder.kube.access import Access, choose, impersonation
+from herder.kube.credentials import Anonymous, Credentials, Kept, always, basic, bearer, from_file
+from herder.kube.errors import Misconfigured
+from herder.kube.exec_plugin import FromPlugin, Plugin
+from herder.kube.http import HttpTransport
+from herder.kube.kubeconfig import merged, read
+from herder.kube.transport import Transport
+from herder.kube.trust import Material, Trust
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+VARIABLE = "KUBECONFIG"
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """Where settings are looked for that nobody named."""
+
+    environment: Mapping[str, str]
+    home: Path
+    account: Path = ACCOUNT
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        return cls(os.environ, Path(os.environ.get("HOME") or "/"))
+
+
+def connect(kubeconfig: Path | None, context: str | None, agent: str, surroundings: Surroundings | None = None) -> Transport:
+    """Nothing is sent yet. Raises Misconfigured, with a sentence, for settings that cannot be used."""
+    around = surroundings or Surroundings.here()
+    files = [kubeconfig] if kubeconfig is not None else _default_files(around)
+    config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
+    if config.is_empty and kubeconfig is None and context is None and _is_inside(around):
+        return _from_account(around, agent)
+    listed = ", ".join(str(file) for file in files)
+    if config.is_empty:
+        raise Misconfigured(_nothing_there(kubeconfig, listed))
+    return _over(choose(config, context, listed), agent)
+
+
+def _nothing_there(kubeconfig: Path | None, listed: str) -> str:
+    if kubeconfig is not None:
+        return f"{kubeconfig}: is empty; it should hold clusters, users and contexts"
+    return f"there is no kubeconfig at {listed}, and this is no pod of a cluster; name one with --kubeconfig or ${VARIABLE}"
+
+
+def _default_files(around: Surroundings) -> list[Path]:
+    """Those of $KUBECONFIG, each once; files that are not there yet are no mistake in it."""
+    named = [name for name in around.environment.get(VARIABLE, "").split(os.pathsep) if name]
+    return [Path(name) for name in dict.fromkeys(named)] or [around.home / ".kube" / "config"]
+
+
+def _over(access: Access, agent: str) -> Transport:
+    cluster = access.cluster
+    return HttpTransport.over_tcp(
+        cluster.server,
+        agent,
+        _credentials(access),
+        headers=CIMultiDict(impersonation(access.user)),
+        server_name=cluster.tls_server_name,
+        proxy=cluster.proxy_url or _proxy_of_environment(cluster.server),
+    )
+
+
+def _credentials(access: Access) -> Credentials:
+    """Nothing of ourselves is shown to a server without TLS."""
+    if urlsplit(access.cluster.server).scheme == "http":
+        return Anonymous()
+    if access.user.exec is not None:
+        return FromPlugin(Plugin(access, access.user.exec), _trust(access), RealWorld())
+    return Kept(_trust(access), _authorization(access))
+
+
+def _trust(access: Access) -> Trust:
+    cluster, user = access.cluster, access.user
+
+    def material(at: str, field: str, data: bytes, path: str) -> Material:
+        return Material(f"{at}: {field}-data" if data else f"{at}: {field}", data, path)
+
+    return Trust(
+        material(access.at_cluster, "certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority),
+        material(access.at_user, "client-certificate", user.client_certificate_data, user.client_certificate),
+        material(access.at_user, "client-key", user.client_key_data, user.client_key),
+        cluster.insecure_skip_tls_verify,
+    )
+
+
+def _authorization(access: Access) -> Callable[[], str]:
+    user = access.user
+    if user.token_file:
+        return from_file(user.token_file, f"{access.at_user}: tokenFile", otherwise=user.token)
+    if user.username or user.password:
+        return always(basic(user.username, user.password))
+    return always(bearer(user.token))
+
+
+def _is_inside(around: Surroundings) -> bool:
+    named = all(around.environment.get(f"KUBERNETES_SERVICE_{part}") for part in ("HOST", "PORT"))
+    return named and (around.account / "token").is_file()
+
+
+def _from_account(around: Surroundings, agent: str) -> Transport:
+    """The pod's own service account. Its token is renewed by the kubelet, so it is read again."""
+    host, port = (around.environment[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT"))
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    trust = Trust(Material("ca.crt", path=str(around.account / "ca.crt")))
+    token = from_file(str(around.account / "token"), "token")
+    return HttpTransport.over_tcp(server, agent, Kept(trust, token), proxy=_proxy_of_environment(server))
+
+
+def _proxy_of_environment(server: str) -> str:
+    """HTTPS_PROXY and NO_PROXY as Go reads them: never for this machine itself."""
+    split = urlsplit(server)
+    host = split.hostname or ""
+    if host == "localhost" or _is_loopback(host) or proxy_bypass(host):
+        return ""
+    return getproxies().get(split.scheme, "")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,257 @@
+"""The transport against small real servers that misbehave on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from herder.api.core import ConfigMap
+from herder.kube.client import Client
+from herder.kube.credentials import Anonymous
+from herder.kube.errors import ServerFailed, TooManyRequests, Unreachable, Unreadable
+from herder.kube.http import HttpTransport, lively_socket
+from herder.kube.resources import CONFIG_MAPS, Key
+from herder.kube.transport import Call
+from tests.engines.processes import free_ports
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+KEY = Key("n", "a")
+
+
+@asynccontextmanager
+async def serving(handler: Handler) -> AsyncGenerator[str]:
+    server = web.Server(handler)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def client_of(handler: Handler, path: str = "") -> AsyncGenerator[Client]:
+    async with (
+        serving(handler) as server,
+        Client(HttpTransport.over_tcp(server + path, "test", Anonymous()), "test") as client,
+    ):
+        yield client
+
+
+def refusing(times: int, status: int, **headers: str) -> tuple[Handler, list[str]]:
+    """So many refusals, then an object."""
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.method)
+        if len(asked) <= times:
+            return web.json_response({"kind": "Status", "message": "not now"}, status=status, headers=headers)
+        return web.json_response({"metadata": {"name": "a"}})
+
+    return answer, asked
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_read_that_is_told_to_come_back_comes_back(status: int) -> None:
+    handler, asked = refusing(2, status, **{"Retry-After": "0"})
+    async with client_of(handler) as client:
+        assert (await client.get(CONFIG_MAPS, KEY)).name == "a"
+    assert asked == ["GET"] * 3
+
+
+async def test_it_gives_up_after_a_while_and_says_why() -> None:
+    handler, asked = refusing(100, 429, **{"Retry-After": "0"})
+    async with client_of(handler) as client:
+        with pytest.raises(TooManyRequests, match="not now"):
+            await client.get(CONFIG_MAPS, KEY)
+    assert len(asked) == 11
+
+
+async def test_nobody_waits_an_hour_because_a_server_says_so() -> None:
+    handler, asked = refusing(1, 503, **{"Retry-After": "3600"})
+    async with client_of(handler) as client:
+        with pytest.raises(ServerFailed):
+            await client.get(CONFIG_MAPS, KEY)
+    assert asked == ["GET"]
+
+
+async def test_a_write_is_never_repeated_here() -> None:
+    handler, asked = refusing(1, 429, **{"Retry-After": "0"})
+    async with client_of(handler) as client:
+        with pytest.raises(TooManyRequests) as refused:
+            await client.create(CONFIG_MAPS, {"metadata": {"name": "a"}}, "n")
+    assert asked == ["POST"]
+    assert refused.value.passing
+
+
+async def test_a_refusal_without_a_time_to_wait_is_not_repeated() -> None:
+    handler, asked = refusing(1, 500)
+    async with client_of(handler) as client:
+        with pytest.raises(ServerFailed):
+            await client.get(CONFIG_MAPS, KEY)
+    assert asked == ["GET"]
+
+
+async def test_a_server_behind_a_path_is_asked_there() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.json_response({"metadata": {"name": request.path_qs}})
+
+    async with client_of(answer, "/k8s/clusters/c-1/") as client:
+        assert (await client.get(CONFIG_MAPS, KEY)).name == "/k8s/clusters/c-1/api/v1/namespaces/n/configmaps/a"
+
+
+async def test_a_proxy_is_asked_in_the_servers_place() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.json_response({"metadata": {"name": str(request.url)}})
+
+    async with serving(answer) as proxy:
+        transport = HttpTransport.over_tcp("http://far.away:8080", "test", Anonymous(), proxy=proxy)
+        async with Client(transport, "test") as client:
+            assert (await client.get(CONFIG_MAPS, KEY)).name.startswith("http://far.away:8080/api/v1/")
+
+
+async def test_an_answer_that_breaks_off_is_no_answer() -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "100"})
+        await response.prepare(request)
+        await response.write(b'{"metadata": {}')
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unreachable, match="no whole answer"):
+            await client.get(CONFIG_MAPS, KEY)
+
+
+async def test_a_watch_that_breaks_off_says_so_after_what_had_come() -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"type": "ADDED", "object": {"metadata": {"name": "a"}}}\n{"type": "ADD')
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    seen: list[str] = []
+    async with client_of(answer) as client:
+        with pytest.raises(Unreachable):
+            async for event in client.watch(CONFIG_MAPS, "1"):
+                seen.append(event.type)
+    assert seen == ["ADDED"]
+
+
+async def test_a_watch_that_ends_in_the_middle_of_a_line_broke_off_too() -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(body=b'{"type": "ADDED", "object": {}}\n{"type": "ADD')
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unreachable, match="in the middle of an event"):
+            async for _ in client.watch(CONFIG_MAPS, "1"):
+                pass
+
+
+async def test_an_event_may_come_in_many_pieces() -> None:
+    line = b'{"type": "ADDED", "object": {"metadata": {"name": "a"}}}\n\n{"type": "BOOKMARK", "object": {}}\n'
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for byte in line:
+            await response.write(bytes([byte]))
+            await asyncio.sleep(0)
+        return response
+
+    async with client_of(answer) as client:
+        assert [event.type async for event in client.watch(CONFIG_MAPS, "1")] == ["ADDED", "BOOKMARK"]
+
+
+async def test_a_server_that_takes_too_long_is_unreachable() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        await asyncio.sleep(60)
+        return web.Response()
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unreachable):
+            await client.transport.send(Call("GET", "/", patience=0.05))
+
+
+async def test_an_answer_that_is_no_object_is_unreadable() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(text="<html>\n")
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unreadable, match="configmaps"):
+            await client.get(CONFIG_MAPS, KEY)
+        with pytest.raises(Unreadable, match="not a list"):
+            await client.list(CONFIG_MAPS)
+        with pytest.raises(Unreadable, match="not an event"):
+            async for _ in client.watch(CONFIG_MAPS, "1"):
+                pass
+
+
+async def test_a_proxys_refusal_is_an_error_with_its_text() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(text="bad gateway", status=502)
+
+    async with client_of(answer) as client:
+        with pytest.raises(ServerFailed, match="bad gateway"):
+            await client.get(CONFIG_MAPS, KEY)
+
+
+async def test_a_redirect_is_not_followed_with_our_credentials() -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=302, headers={"Location": "/elsewhere"})
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unreadable):
+            await client.get(CONFIG_MAPS, KEY)
+    assert len(asked) == 1
+
+
+def test_a_connection_notices_by_itself_that_the_server_is_gone() -> None:
+    """A watch waits without end: the kernel has to look."""
+    made = lively_socket((socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", 1)))
+    with made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+        assert made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
+
+
+async def test_nobody_at_the_other_end_is_unreachable(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    for transport in (
+        HttpTransport.over_tcp(f"http://127.0.0.1:{port}", "test", Anonymous()),
+        HttpTransport.over_socket(tmp_path / "no socket", "test"),
+    ):
+        async with Client(transport, "test") as client:
+            with pytest.raises(Unreachable):
+                await client.get(CONFIG_MAPS, KEY)
+            with pytest.raises(Unreachable):
+                async for _ in client.watch(CONFIG_MAPS, "1"):
+                    pass
+
+
+async def test_a_unix_socket_with_a_long_story_is_spoken_to(tmp_path: Path) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.json_response({"metadata": {"name": request.host}})
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    path = tmp_path / "ä b.sock"
+    await web.UnixSite(runner, str(path)).start()
+    async with Client(HttpTransport.over_socket(path, "test"), "test") as client:
+        found: ConfigMap = await client.get(CONFIG_MAPS, KEY)
+        assert found.name == "herder"
+    await runner.cleanup()
