@@ -1,7 +1,7 @@
 """Tells people what was done to an object, as Events. Never waits, never fails: whoever tells goes on with its work.
 
-The same told again (object, reason, message) becomes a series of one Event: how often, and when last. Each object may have 25 writes
-at once and then one in five minutes, as with client-go; repetitions above that are counted, and written with the next write.
+The same told again (object, reason, message) becomes a series of one Event: how often, and when last. Each object may have 25
+writes at once and then one in five minutes, as with client-go; repetitions above that are counted, and go with the next write.
 """
 
 from __future__ import annotations

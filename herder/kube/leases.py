@@ -101,8 +101,8 @@ class LeaderElection:
         return self.leader == self._identity and passed < self._settings.renew_deadline
 
     async def run(self, lead: Lead) -> None:
-        """Stands by, leads, stands by again, for ever: `lead` is called for each term, and cancelled at its end. Returns, or raises,
-        when `lead` does so by itself. Cancelled, it ends the work first and then gives the lead to the next at once."""
+        """Stands by, leads, stands by again, for ever: `lead` is called for each term, and cancelled at its end. Returns, or
+        raises, when `lead` does so by itself. Cancelled, it ends the work first and then gives the lead to the next at once."""
         while True:
             await self._acquire()
             log.info("leads from now on", lease=str(self._settings.lease), identity=self._identity)
