@@ -184,14 +184,14 @@ class Recorder:
             try:
                 done = await (self._patch(series) if series.written else self._create(series))
             except (Unreachable, ServerFailed) as error:
-                log.info("an event could not be written, will try again", event=str(series.key), error=str(error))
+                log.info("an event could not be written, will try again", object=str(series.key), error=str(error))
             except KubeError as error:
                 self._results["refused"].inc()
-                log.info("an event was refused", event=str(series.key), error=str(error))
+                log.info("an event was refused", object=str(series.key), error=str(error))
                 return
             except Exception as error:
                 self._results["lost"].inc()
-                log.error("an event could not be written", event=str(series.key), exc_info=error)
+                log.error("an event could not be written", object=str(series.key), exc_info=error)
                 return
             else:
                 series.written = count

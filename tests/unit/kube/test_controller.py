@@ -58,9 +58,7 @@ class Bench:
         return {result: value for (_, result), value in found.items() if value}
 
 
-def _looks(
-    *steps: Step, limit: float = 300
-) -> tuple[list[float], dict[str, float]]:
+def _looks(*steps: Step, limit: float = 300) -> tuple[list[float], dict[str, float]]:
     async def scenario() -> tuple[list[float], dict[str, float]]:
         bench = Bench(Scripted(*steps), limit=limit)
         bench.queue.add(A)

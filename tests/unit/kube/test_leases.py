@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -97,7 +98,7 @@ async def field() -> AsyncGenerator[Field]:
                 one.line.cut = one.line.deaf = False
                 await one.stop()
         ended = sorted(made.terms, key=lambda term: term[1])
-        assert all(before[2] <= after[1] for before, after in zip(ended, ended[1:], strict=False)), ended
+        assert all(before[2] <= after[1] for before, after in itertools.pairwise(ended)), ended
 
 
 def on_a_field(scenario: Callable[[Field], Awaitable[None]]) -> None:
