@@ -11,6 +11,7 @@ CANNOT_USE_DATA = 3
 CANNOT_LISTEN = 4
 CANNOT_RUN = 5
 CANNOT_USE_FILE = 6
+NOT_ALLOWED = 7
 
 
 class Refusal(Exception):

@@ -62,7 +62,7 @@ def test_a_killed_supervisor_takes_its_processes_along_and_the_next_one_starts_a
     with Up(tmp_path) as first:
         Kubectl(kubectl_program, first.kubeconfig, tmp_path).create(config_map("kept"))
         children = first.children()
-        assert set(children) == {"engine", "agents"}
+        assert set(children) == {"engine", "controllers", "agents"}
         first.end(signal.SIGKILL)
     with Up(tmp_path, port=first.port) as second:
         kubectl = Kubectl(kubectl_program, second.kubeconfig, tmp_path)
