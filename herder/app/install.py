@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from herder.api.crds import PART_OF, PRODUCT
+from herder.app.cluster import connect_to
 from herder.app.installation import Piece, pieces
-from herder.app.refusal import CANNOT_USE_CLUSTER, CANNOT_USE_FILE, Refusal
+from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
 from herder.kube.client import Client
-from herder.kube.connect import connect
-from herder.kube.errors import Conflict, Forbidden, KubeError, Misconfigured, NotFound, TooManyRequests, Unauthorized, Unreachable
+from herder.kube.errors import Conflict, Forbidden, KubeError, NotFound, TooManyRequests, Unauthorized, Unreachable
 from herder.kube.resources import DEFINITIONS, OUR_KINDS, Anything
 
 MANAGER = "herder"
@@ -31,10 +31,8 @@ Say = Callable[[str], None]
 async def install(kubeconfig: Path | None, context: str | None, dry_run: bool, say: Say) -> None:
     """Raises Refusal with a sentence; then nothing was changed, unless the sentence says so."""
     try:
-        async with Client(connect(kubeconfig, context, "herder-install"), MANAGER) as client:
+        async with Client(connect_to(kubeconfig, context, "herder-install"), MANAGER) as client:
             await Installer(client, say).run(dry_run)
-    except Misconfigured as error:
-        raise Refusal(str(error), CANNOT_USE_FILE) from None
     except KubeError as error:
         raise Refusal(_sentence(error), CANNOT_USE_CLUSTER) from None
 

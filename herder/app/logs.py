@@ -8,7 +8,7 @@ import sys
 import structlog
 
 
-def configure(process: str) -> None:
+def configure(process: str, level: int = logging.INFO) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -17,7 +17,7 @@ def configure(process: str) -> None:
             structlog.processors.format_exc_info,
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     structlog.contextvars.bind_contextvars(process=process)

@@ -10,28 +10,16 @@ from pathlib import Path
 import click
 
 from herder.app import backup_commands as backup_commands  # adds its commands
+from herder.app import controllers_command as controllers_command
 from herder.app import install_command as install_command
 from herder.app import logs
+from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.cli.main import cli
 from herder.nodes.runtimes.choice import RuntimeMissing, resolve
 
 DEFAULT_DATA = Path(".herder")
-
-
-class Address(click.ParamType[tuple[str, int]]):
-    """HOST:PORT, with [brackets] around an IPv6 host."""
-
-    name = "HOST:PORT"
-
-    def convert(self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value
-        host, separator, port = value.rpartition(":")
-        if not separator or not port.isdigit() or int(port) > 65535:
-            self.fail(f"{value!r} is not HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:6443", param, ctx)
-        return host.strip("[]"), int(port)
 
 
 @cli.command()

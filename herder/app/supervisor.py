@@ -1,4 +1,4 @@
-"""`herder up`: takes the data directory and the port, starts the engine and the agents, and says what to type next."""
+"""`herder up`: takes the data directory and the port, starts engine, controllers and agents, and says what to type next."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from pathlib import Path
 import msgspec
 
 from herder.app import keys
+from herder.app.address import listen_on
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_writable, write_kubeconfig
-from herder.app.refusal import CANNOT_LISTEN, CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
 from herder.pki.authority import Authority
 from herder.pki.files import write_private
+
+# One identity, whichever process it is: there is never more than one, and the next need not wait for the lease of one that died.
+# So the lease may be long, and the disk is not written to every two seconds. Others stand by, if somebody starts them beside us.
+CONTROLLERS_LEASE = (
+    *("--identity", f"{socket.gethostname()}_herder-up"),
+    *("--lease-duration", "60", "--renew-deadline", "40", "--retry-period", "10"),
+)
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -31,20 +39,6 @@ class Settings(msgspec.Struct, frozen=True):
     @property
     def listen(self) -> str:
         return f"{self.host}:{self.port}"
-
-
-def listen_on(host: str, port: int) -> socket.socket:
-    """Taken before anything else is touched, and kept while the engine is restarted: its callers wait, and are not refused."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1024)
-    except OSError as error:
-        raise Refusal(f"--listen {host}:{port}: cannot be listened on: {error.strerror or error}", CANNOT_LISTEN) from None
-    listener.set_inheritable(True)
-    return listener
 
 
 def open_authority(pki: Path) -> Authority:
@@ -66,7 +60,7 @@ class Supervisor:
         settings = self._settings
         self._directory.take(settings.listen)
         check_writable(settings.kubeconfig)
-        listener = listen_on(settings.host, settings.port)
+        listener = listen_on("--listen", settings.host, settings.port)
         try:
             port = listener.getsockname()[1]
             self._directory.announce(f"{settings.host}:{port}")
@@ -94,7 +88,8 @@ class Supervisor:
         data = str(self._directory.path)
         inherited = [listener.fileno(), self._directory.lock]
         engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], inherited)
-        children = [engine]
+        # It holds the lock as well: as long as it lives nobody else may begin under its identity.
+        children = [engine, Child("controllers", ["controllers", "--data", data, *CONTROLLERS_LEASE], [self._directory.lock])]
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             children.append(Child("agents", arguments))

@@ -1,7 +1,7 @@
 """Tells people what was done to an object, as Events. Never waits, never fails: whoever tells goes on with its work.
 
-The same told again (object, reason, message) becomes a series of one Event: how often, and when last. Each object may have 25 writes
-at once and then one in five minutes, as with client-go; repetitions above that are counted, and written with the next write.
+The same told again (object, reason, message) becomes a series of one Event: how often, and when last. Each object may have 25
+writes at once and then one in five minutes, as with client-go; repetitions above that are counted, and go with the next write.
 """
 
 from __future__ import annotations
@@ -184,14 +184,14 @@ class Recorder:
             try:
                 done = await (self._patch(series) if series.written else self._create(series))
             except (Unreachable, ServerFailed) as error:
-                log.info("an event could not be written, will try again", event=str(series.key), error=str(error))
+                log.info("an event could not be written, will try again", object=str(series.key), error=str(error))
             except KubeError as error:
                 self._results["refused"].inc()
-                log.info("an event was refused", event=str(series.key), error=str(error))
+                log.info("an event was refused", object=str(series.key), error=str(error))
                 return
             except Exception as error:
                 self._results["lost"].inc()
-                log.error("an event could not be written", event=str(series.key), exc_info=error)
+                log.error("an event could not be written", object=str(series.key), exc_info=error)
                 return
             else:
                 series.written = count

@@ -1,7 +1,7 @@
 """The transport of a leader: before each write it looks whether we still lead.
 
-Cancelling the work at the end of a term is not enough. A process that was stopped for a minute goes on where it was, and may come to
-its next write before it comes to the news that its term is over.
+Cancelling the work at the end of a term is not enough. A process that was stopped for a minute goes on where it was, and may come
+to its next write before it comes to the news that its term is over.
 """
 
 from __future__ import annotations

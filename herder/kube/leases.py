@@ -76,6 +76,7 @@ class LeaderElection:
         self._changed = 0.0
         self._renewed = _Moment(float("-inf"), float("-inf"))
         self._written = 0.0
+        self._working = False
         # Set when the API server has answered for the first time, whoever leads.
         self.heard = asyncio.Event()
         metrics = metrics_of(registry)
@@ -100,12 +101,17 @@ class LeaderElection:
         passed = max(now.loop - self._renewed.loop, now.wall - self._renewed.wall)
         return self.leader == self._identity and passed < self._settings.renew_deadline
 
+    def overdue(self) -> bool:
+        """Whether work still goes on although others may have begun."""
+        return self._working and self._clock() >= self._renewed.loop + self._settings.duration
+
     async def run(self, lead: Lead) -> None:
-        """Stands by, leads, stands by again, for ever: `lead` is called for each term, and cancelled at its end. Returns, or raises,
-        when `lead` does so by itself. Cancelled, it ends the work first and then gives the lead to the next at once."""
+        """Stands by, leads, stands by again, for ever: `lead` is called for each term, and cancelled at its end. Returns, or
+        raises, when `lead` does so by itself. Cancelled, it ends the work first and then gives the lead to the next at once."""
         while True:
             await self._acquire()
             log.info("leads from now on", lease=str(self._settings.lease), identity=self._identity)
+            self._working = True
             self._leading.set(1)
             self._results["acquired"].inc()
             if await self._term(lead):
@@ -124,6 +130,7 @@ class LeaderElection:
             await self._end(renewing)
             # Only once the work has ended may the next begin.
             await self._end_work(work)
+            self._working = False
             self._leading.set(0)
             if ours:
                 await self._release()

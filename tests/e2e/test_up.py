@@ -83,7 +83,7 @@ def test_nodes_keep_saying_that_they_are_there(kubectl: Kubectl) -> None:
 
 
 def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path) -> None:
-    assert set(bare.children()) == {"engine"}
+    assert set(bare.children()) == {"engine", "controllers"}
     assert Kubectl(kubectl_program, bare.kubeconfig, tmp_path).run("get", "nodes").stderr == "No resources found\n"
 
 
@@ -91,7 +91,7 @@ def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path)
 def test_it_stops_cleanly_and_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     with Up(tmp_path) as up:
         children = up.children()
-        assert set(children) == {"engine", "agents"}
+        assert set(children) == {"engine", "controllers", "agents"}
         assert up.end(number) == 0
         assert not any(is_running(pid) for pid in children.values())
         assert up.out.splitlines()[-1].startswith("herder has stopped")

@@ -50,6 +50,24 @@ def test_killed_agents_come_back_and_renew_their_node(mortal: Up, kubectl_progra
     assert mortal.child("engine") == engine
 
 
+def test_killed_controllers_come_back_and_lead_without_waiting_for_their_own_lease(
+    mortal: Up, kubectl_program: Path, tmp_path: Path
+) -> None:
+    kubectl = Kubectl(kubectl_program, mortal.kubeconfig, tmp_path).inside("kube-system")
+
+    def lease() -> list[str]:
+        fields = "{.spec.holderIdentity} {.spec.leaseTransitions} {.spec.renewTime}"
+        return kubectl("get", "lease", "herder-controllers", "-o", f"jsonpath={fields}").split()
+
+    engine, controllers, before = mortal.child("engine"), mortal.child("controllers"), lease()
+    _kill(controllers)
+    # It is good for a minute: the next one does not wait for that.
+    until(lambda: mortal.children().get("controllers", controllers) != controllers, "no new process")
+    until(lambda: lease()[2] > before[2], "nobody renewed the lease", pause=0.2)
+    assert lease()[:2] == before[:2]
+    assert mortal.child("engine") == engine
+
+
 def test_what_dies_is_said_to_have_died(mortal: Up) -> None:
     _kill(mortal.child("agents"))
     until(lambda: "child=agents" in mortal.err, "nothing was said about it")
@@ -62,7 +80,7 @@ def test_a_killed_supervisor_takes_its_processes_along_and_the_next_one_starts_a
     with Up(tmp_path) as first:
         Kubectl(kubectl_program, first.kubeconfig, tmp_path).create(config_map("kept"))
         children = first.children()
-        assert set(children) == {"engine", "agents"}
+        assert set(children) == {"engine", "controllers", "agents"}
         first.end(signal.SIGKILL)
     with Up(tmp_path, port=first.port) as second:
         kubectl = Kubectl(kubectl_program, second.kubeconfig, tmp_path)

@@ -28,7 +28,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     if sys.platform == "linux":
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -48,7 +48,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 cwd=folder or log.parent,
                 start_new_session=True,  # Ctrl-C in the terminal is for pytest, which then stops us in order
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from herder.api.meta import Identified
 from herder.api.world import World
 from herder.kube.cache.cache import Cache
-from herder.kube.cache.metrics import CacheMetrics
+from herder.kube.cache.metrics import cache_metrics_of
 from herder.kube.client import EVERYTHING, Client, Selection
 from herder.kube.resources import Resource
 
@@ -21,7 +21,7 @@ class Caches:
     def __init__(self, client: Client, world: World, registry: CollectorRegistry | None = None) -> None:
         self._client = client
         self._world = world
-        self._metrics = CacheMetrics(registry or CollectorRegistry())
+        self._metrics = cache_metrics_of(registry)
         self._caches: dict[tuple[Resource[Any], Selection], Cache[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -30,6 +31,18 @@ class CacheMetrics:
 
     def of(self, resource: str, selection: str) -> Counts:
         return Counts(self, resource, selection)
+
+
+_made: WeakKeyDictionary[CollectorRegistry, CacheMetrics] = WeakKeyDictionary()
+
+
+def cache_metrics_of(registry: CollectorRegistry | None) -> CacheMetrics:
+    """Made once for a registry: a process that leads a second time, with new caches, goes on counting."""
+    registry = registry or CollectorRegistry()
+    made = _made.get(registry)
+    if made is None:
+        made = _made[registry] = CacheMetrics(registry)
+    return made
 
 
 class Counts:

@@ -18,6 +18,7 @@ from tests.unit.kube.virtual import VirtualWorld, in_virtual_time, samples
 
 A, B = Key("n", "a"), Key("n", "b")
 log = structlog.get_logger()
+Step = Callable[[], Awaitable[Result]] | Result | Exception
 
 
 class Scripted:
@@ -25,7 +26,7 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, *steps: Callable[[], Awaitable[Result]] | Result | Exception) -> None:
+    def __init__(self, *steps: Step) -> None:
         self._steps = list(steps)
         self.looks: list[tuple[Key, float]] = []
 
@@ -57,9 +58,7 @@ class Bench:
         return {result: value for (_, result), value in found.items() if value}
 
 
-def _looks(
-    *steps: Callable[[], Awaitable[Result]] | Result | Exception, limit: float = 300
-) -> tuple[list[float], dict[str, float]]:
+def _looks(*steps: Step, limit: float = 300) -> tuple[list[float], dict[str, float]]:
     async def scenario() -> tuple[list[float], dict[str, float]]:
         bench = Bench(Scripted(*steps), limit=limit)
         bench.queue.add(A)

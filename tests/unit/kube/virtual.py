@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 EPOCH = 1_750_000_000.0
+PATIENCE = 5.0
 
 
 class _Selector(selectors.SelectSelector):
@@ -20,10 +21,14 @@ class _Selector(selectors.SelectSelector):
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
+        if timeout is not None:
+            self.now += max(0.0, timeout)
+            return super().select(0)
+        # Nobody waits for a time: only a thread, such as those of the default executor at the end, can still wake us.
+        woken = super().select(PATIENCE)
+        if not woken:
             raise RuntimeError("everybody waits for something that can never happen")
-        self.now += max(0.0, timeout)
-        return super().select(0)
+        return woken
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

@@ -1,0 +1,17 @@
+"""How our processes reach a cluster that a kubeconfig names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from herder.app.refusal import CANNOT_USE_FILE, Refusal
+from herder.kube.connect import connect
+from herder.kube.errors import Misconfigured
+from herder.kube.transport import Transport
+
+
+def connect_to(kubeconfig: Path | None, context: str | None, agent: str) -> Transport:
+    try:
+        return connect(kubeconfig, context, agent)
+    except Misconfigured as error:
+        raise Refusal(str(error), CANNOT_USE_FILE) from None

@@ -1,0 +1,112 @@
+"""The controllers' own process: stands by until it leads, then runs all of them, against any engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry
+
+from herder.api.world import RealWorld, World
+from herder.app.health import serve_health
+from herder.app.permission import check_allowed
+from herder.kube.cache import Caches
+from herder.kube.client import Client
+from herder.kube.events import Recorder
+from herder.kube.fenced import FencedTransport
+from herder.kube.kit import Kit, Start, run_controllers
+from herder.kube.leases import LeaderElection
+from herder.kube.leases import Settings as LeaseSettings
+from herder.kube.transport import Transport
+
+log = structlog.get_logger()
+NAME = "herder-controllers"
+COMPONENT = "herder.dev/controllers"
+# The work did not end when its time was over: only ending the process is sure to end it.
+STUCK = 71
+# How long an end waits for what was told last.
+LAST_EVENTS = 1.0
+
+
+class Settings(msgspec.Struct, frozen=True):
+    lease: LeaseSettings
+    # Empty for one that nobody else has. One of a supervisor, which never runs two at once, keeps its own and need not wait
+    # for the lease of the one that died.
+    identity: str = ""
+    ready_fd: int | None = None
+
+
+async def run(transport: Transport, settings: Settings, controllers: Sequence[Start], listener: socket.socket | None = None) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Client(transport, NAME) as client:
+        # A task of its own: told to stop, it stops even while it waits for a server that never comes.
+        working = asyncio.create_task(Process(client, settings, controllers).run(listener))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        working.cancel()
+        await asyncio.wait([working])
+        if not working.cancelled():
+            working.result()
+    return 0
+
+
+class Process:
+    def __init__(self, client: Client, settings: Settings, controllers: Sequence[Start], world: World | None = None) -> None:
+        self._client = client
+        self._settings = settings
+        self._controllers = controllers
+        self._world = world or RealWorld()
+        self._registry = CollectorRegistry()
+        identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
+        self._election = LeaderElection(
+            client, self._world, identity, settings.lease, registry=self._registry, stuck=lambda: os._exit(STUCK)
+        )
+        self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
+
+    async def run(self, listener: socket.socket | None) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            if listener is not None:
+                await stack.enter_async_context(serve_health(listener, self._registry, self._healthy, self._ready))
+            if self._settings.ready_fd is not None:
+                # Started together with the server: that it does not answer yet is no news.
+                await self._client.wait_until_ready()
+            await check_allowed(self._client, self._settings.lease.lease.namespace)
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            helpers = [group.create_task(self._recorder.run()), group.create_task(self._say_ready())]
+            try:
+                await self._election.run(self._lead)
+            finally:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LAST_EVENTS):
+                        await self._recorder.wait_written()
+                for helper in helpers:
+                    helper.cancel()
+
+    async def _lead(self) -> None:
+        """Everything is new for each term: a leader trusts nothing that it knew before."""
+        client = Client(FencedTransport(self._client.transport, self._election.leads), NAME)
+        caches = Caches(client, self._world, self._registry)
+        await run_controllers(Kit(client, caches, self._recorder, self._world, self._registry), self._controllers)
+
+    async def _say_ready(self) -> None:
+        await self._election.heard.wait()
+        if self._settings.ready_fd is not None:
+            os.write(self._settings.ready_fd, b"r")
+            os.close(self._settings.ready_fd)
+
+    def _ready(self) -> str:
+        """Standing by is being ready too."""
+        return "" if self._election.heard.is_set() else "the API server has not answered yet"
+
+    def _healthy(self) -> str:
+        """That we answer says that the event loop turns; a term that ought to be over by now would be a bug."""
+        return "it works although the lease has run out" if self._election.overdue() else ""
