@@ -15,10 +15,27 @@ _NAME: Final = "herder:controllers"
 _GROUP: Final = "rbac.authorization.k8s.io"
 
 Document = dict[str, Any]
+READ: Final = ("get", "list", "watch")
+
+
+def _rule(group: str, resources: tuple[str, ...], *verbs: str) -> Document:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
 
 # Everywhere: to say what happened to an object, beside the object.
 EVERYWHERE: Final[list[Document]] = [
     {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+    # Machines and their instances.
+    _rule("kubevirt.io", ("virtualmachines", "kubevirts"), *READ),
+    _rule("kubevirt.io", ("virtualmachineinstances",), *READ, "create", "patch", "delete"),
+    _rule("kubevirt.io", ("virtualmachines/status", "virtualmachineinstances/status"), "patch"),
+    # An owner reference that keeps its owner from going takes this right over the owner.
+    _rule("kubevirt.io", ("virtualmachines/finalizers", "virtualmachineinstances/finalizers"), "update"),
+    _rule("cdi.kubevirt.io", ("datavolumes",), *READ, "create"),
+    _rule("", ("pods",), *READ, "create", "patch", "delete"),
+    _rule("", ("pods/status",), "patch"),
+    _rule("", ("pods/binding",), "create"),
+    _rule("", ("nodes", "persistentvolumeclaims", "secrets", "configmaps"), *READ),
 ]
 # Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
 LEASE_NAMESPACE: Final = "kube-system"

@@ -83,6 +83,7 @@ def controllers(
     from herder.kube.http import HttpTransport
     from herder.kube.leases import Settings as LeaseSettings
     from herder.kube.resources import Key
+    from herder.scheduler import EMBEDDED_NAMES, NAMES, scheduler
 
     # Under `herder up` only what a person has to know: its terminal is for that.
     logs.configure("controllers", logging.WARNING if data else logging.INFO)
@@ -92,7 +93,9 @@ def controllers(
         transport = HttpTransport.over_socket(DataDirectory(data).socket, agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd)
-        return await controllers_process.run(transport, settings, CONTROLLERS, listener)
+        # The embedded engine has no other scheduler.
+        placing = scheduler(EMBEDDED_NAMES if data else NAMES)
+        return await controllers_process.run(transport, settings, (*CONTROLLERS, placing), listener)
 
     try:
         times = LeaseSettings(Key(*lease), lease_duration, renew_deadline, retry_period)

@@ -1,6 +1,8 @@
 """One module or folder per kind: watch, ask the rules, act. They meet only in objects."""
 
+from herder.controllers.instances import Instances
+from herder.controllers.machines import Machines
 from herder.kube.kit import Start
 
 # All of them. Whoever leads runs these.
-CONTROLLERS: tuple[Start, ...] = ()
+CONTROLLERS: tuple[Start, ...] = (Machines.start, Instances.start)
