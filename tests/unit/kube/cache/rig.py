@@ -31,6 +31,7 @@ class Witness:
         self.has: dict[Key, Stored[ConfigMap]] = {}
         self.said: list[tuple[str, str]] = []
         self.wrong: list[str] = []
+        self.newest: dict[Key, int] = {}
 
     def __call__(self, change: Change[ConfigMap]) -> None:
         """A cache goes on when a handler fails: what is wrong is kept for the end of the test."""
@@ -39,10 +40,13 @@ class Witness:
             self.wrong.append(f"{change.key}: not the state that was told before")
         if old is not None and new is not None and (old.uid != new.uid or old.version >= new.version):
             self.wrong.append(f"{change.key}: from {old.uid} {old.version} to {new.uid} {new.version}")
+        if new is not None and new.version <= self.newest.get(change.key, 0):
+            self.wrong.append(f"{change.key}: {new.version} is not news")
         if new is None:
             del self.has[change.key]
         else:
             self.has[change.key] = new
+            self.newest[change.key] = new.version
         self.said.append(("added" if old is None else "deleted" if new is None else "changed", change.key.name))
 
 
