@@ -4,6 +4,7 @@ It says what the list cost, is told which resourceVersion to wait for and how ma
 """
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -64,6 +65,7 @@ async def ours(asked: Asked) -> None:
         meter.say(len(cache))
         cache.subscribe(lambda _: changes.append(None))
         changes.clear()
+        gc.freeze()  # as a program does once it has started: what is there now stays, and need not be looked at again and again
         meter = Meter()
         version = await asyncio.to_thread(sys.stdin.readline)
         await cache.wait_seen(version.split()[0])
