@@ -41,7 +41,7 @@ def run(options: Options) -> Report:
                 measured.add(THEIRS, _empty_start(lambda to: start(THEIRS, run_real, to), folder / f"real-{number}"))
             except Unavailable as reason:
                 notes = [f"only one side was measured: {reason}"]
-        size = _fill(folder / "full", count)
+        size = fill_store(folder / "full", count)
         for _ in range(options.pick(3, 1)):
             measured.add(OURS, _full_start(folder / "full"))
     notes.append("memory is the sum over the side's processes; what they share is counted for each")
@@ -79,7 +79,7 @@ def _full_start(folder: Path) -> Figures:
         return figures | {"used_rss": resident_bytes(processes) / _GB, "peak_rss": peak_bytes(processes) / _GB}
 
 
-def _fill(folder: Path, count: int) -> int:
+def fill_store(folder: Path, count: int) -> int:
     """Through the API would take minutes: one pod goes that way, and what is stored of it becomes all the others."""
     with herder(folder) as side:
         asyncio.run(_create_model(side))

@@ -75,8 +75,8 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
     try:
-        start(_etcd(folder, etcd_port, peer_port, authority, serving))
-        start(_api_server(folder, port, etcd_port, authority, serving))
+        start(etcd_command(folder, etcd_port, peer_port, authority, serving))
+        start(api_server_command(folder, port, etcd_port, authority, serving))
         wait_until_ready(engine, start.children, 60)
         yield engine, start
     finally:
@@ -106,7 +106,7 @@ def _engine(folder: Path, server: str, authority: Authority, admin: Pair) -> Eng
     return Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, kubeconfig)
 
 
-def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
+def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
     client, peer = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
     return [
         "etcd",
@@ -127,7 +127,7 @@ def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving
     ]
 
 
-def _api_server(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
+def api_server_command(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
     return [
         "kube-apiserver",
         "--bind-address=127.0.0.1",
