@@ -1,10 +1,10 @@
-"""How long a client may take for its part: to say what it wants, and to take what it is sent. Nobody holds a connection for ever."""
+"""How long a client may take for its part: to say what it wants, and to take what it is sent. None holds a connection for ever."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import msgspec
@@ -52,7 +52,7 @@ class Deliveries:
         self._all: set[Delivery] = set()
 
     @contextmanager
-    def to(self, transport: asyncio.Transport | None) -> Iterator[Delivery]:
+    def to(self, transport: asyncio.Transport | None) -> Generator[Delivery]:
         delivery = Delivery(transport)
         self._all.add(delivery)
         try:

@@ -1,4 +1,4 @@
-"""kill -9 at many points of a restore through the running engine: all as before or all as in the backup, and watchers miss nothing."""
+"""kill -9 at many points of a restore through the running engine: all as before or as in the backup, and watchers miss nothing."""
 
 import asyncio
 from pathlib import Path
