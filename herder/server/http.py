@@ -183,6 +183,8 @@ def _set_headers(response: web.StreamResponse, answer: Response | Stream) -> Non
     headers = response.headers
     headers["Content-Type"] = answer.content_type
     headers["Cache-Control"] = "no-cache, private"
+    # Else it would say which versions of what it is made of.
+    headers["Server"] = "herder"
     headers.update(answer.headers)
     for warning in answer.warnings:
         headers.add("Warning", warning)

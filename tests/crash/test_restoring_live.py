@@ -75,7 +75,8 @@ class Restoring:
             await restore_from(self.directory, self.files[other])
             told = True
             self.calls = self.calls or int.from_bytes(self._file.read_bytes(), "little")
-        except Refusal:
+        except Refusal as refusal:
+            assert "all was restored, or nothing" in str(refusal)
             told = False
         await self.lives.kill()
         await self.lives.start()

@@ -14,6 +14,8 @@ from tests.engines.webhook import command as webhook_command
 
 _ROOT = Path(__file__).parents[2]
 _BUILD = _ROOT / "tools" / "kube" / "build.sh"
+# No peers to hear from; a busy machine must not look like a lost leader. And nothing of it is kept.
+_QUICK_ETCD = ("--unsafe-no-fsync", "--heartbeat-interval=500", "--election-timeout=2500")
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
 
@@ -75,8 +77,8 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
     try:
-        start(_etcd(folder, etcd_port, peer_port, authority, serving))
-        start(_api_server(folder, port, etcd_port, authority, serving))
+        start([*etcd_command(folder, etcd_port, peer_port, authority, serving), *_QUICK_ETCD])
+        start([*api_server_command(folder, port, etcd_port, authority, serving), "--profiling=false"])
         wait_until_ready(engine, start.children, 60)
         yield engine, start
     finally:
@@ -106,12 +108,11 @@ def _engine(folder: Path, server: str, authority: Authority, admin: Pair) -> Eng
     return Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, kubeconfig)
 
 
-def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
+def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
     client, peer = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
     return [
         "etcd",
         f"--data-dir={folder / 'etcd'}",
-        "--unsafe-no-fsync",
         f"--listen-client-urls={client}",
         f"--advertise-client-urls={client}",
         f"--listen-peer-urls={peer}",
@@ -121,13 +122,11 @@ def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving
         f"--trusted-ca-file={authority.certificate}",
         f"--cert-file={serving.certificate}",
         f"--key-file={serving.key}",
-        "--heartbeat-interval=500",  # no peers to hear from; a busy machine must not look like a lost leader
-        "--election-timeout=2500",
         "--log-level=warn",
     ]
 
 
-def _api_server(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
+def api_server_command(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
     return [
         "kube-apiserver",
         "--bind-address=127.0.0.1",
@@ -141,13 +140,12 @@ def _api_server(folder: Path, port: int, etcd_port: int, authority: Authority, s
         f"--etcd-certfile={serving.certificate}",
         f"--etcd-keyfile={serving.key}",
         "--authorization-mode=RBAC",
-        "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody makes one for them here
+        "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody need make one for them here
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--endpoint-reconciler-type=none",  # 127.0.0.1 is no address for an endpoint
-        "--profiling=false",
     ]
 
 

@@ -57,7 +57,6 @@ class StaleDisruptions:
             "type": TARGET,
             "status": "False",
             "observedGeneration": pod["metadata"].get("generation", 0),
-            "lastProbeTime": None,
             "lastTransitionTime": timestamp(self._engine.world.now()),
         }
         conditions = pod["status"]["conditions"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -59,6 +60,15 @@ async def drip(writer: asyncio.StreamWriter, ended: asyncio.Task[bytes]) -> None
         await asyncio.sleep(0.01)
 
 
+async def received(reader: asyncio.StreamReader) -> bytes:
+    """Until the end, which is a reset where we were still sending."""
+    told = b""
+    with contextlib.suppress(ConnectionError):
+        while chunk := await reader.read(65536):
+            told += chunk
+    return told
+
+
 async def until_hung_up(connection: socket.socket) -> None:
     async def look() -> bool:
         try:
@@ -76,7 +86,7 @@ async def until_hung_up(connection: socket.socket) -> None:
 async def answer_to_a_drip(door: Door, beginning: bytes) -> bytes:
     reader, writer = await door.open()
     writer.write(beginning)
-    ended = asyncio.ensure_future(reader.read())
+    ended = asyncio.ensure_future(received(reader))
     async with asyncio.timeout(30):
         await drip(writer, ended)
         return await ended
