@@ -28,8 +28,8 @@ settings.register_profile(
 )
 settings.load_profile("herder")
 
-# However busy the machine: nothing that one request may say takes longer.
-LONGEST = 5.0
+# Of the processor, however busy the machine: nothing that one request may say takes longer. And of the clock.
+LONGEST, PATIENCE = 5.0, 60.0
 # All requests of a file together, and what tries them; a single body may have 3 MiB.
 MOST_GROWTH = 512 * 1024 * 1024
 # What kube-apiserver answers so as well, as the tests of behaviour show.
@@ -56,9 +56,10 @@ class Victim:
         return self.send(request)
 
     def send(self, request: Request) -> tuple[int, bytes]:
-        began = time.monotonic()
+        began, worked = time.monotonic(), time.process_time()
         code, answer = self.loop.run_until_complete(self._send(request))
-        assert time.monotonic() - began < LONGEST, request
+        assert time.process_time() - worked < LONGEST, request
+        assert time.monotonic() - began < PATIENCE, request
         if code >= 500:
             assert any(code == known and text in answer.decode() for known, text in DOCUMENTED), (request, answer)
         return code, answer
