@@ -18,10 +18,10 @@ from bench.processes import peak_bytes, resident_bytes
 from herder.api.world import RealWorld
 from herder.kube.cache import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Cache
 from herder.kube.client import Client, Selection
+from herder.kube.connect import connect
 from herder.kube.http import HttpTransport
 from herder.kube.resources import PODS
 from tests.engines.engine import Engine
-from tests.engines.processes import client_context
 
 
 class Asked(msgspec.Struct):
@@ -49,11 +49,26 @@ class Meter:
         print(json.dumps(figures | {"rss": resident_bytes(itself), "peak": peak_bytes(itself)}), flush=True)
 
 
+def _kubeconfig(asked: Asked) -> Path:
+    """Beside its certificate: the folder is the benchmark's own."""
+    path = Path(asked.certificate).with_name("bench.kubeconfig")
+    cluster = {"server": asked.server, "certificate-authority": asked.ca}
+    user = {"client-certificate": asked.certificate, "client-key": asked.key}
+    document = {
+        "clusters": [{"name": "bench", "cluster": cluster}],
+        "users": [{"name": "bench", "user": user}],
+        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
+        "current-context": "bench",
+    }
+    path.write_text(json.dumps(document))
+    return path
+
+
 async def ours(asked: Asked) -> None:
     if asked.how == "socket":
         transport = HttpTransport.over_socket(Path(asked.socket), "bench")
     else:
-        transport = HttpTransport.over_tls(asked.server, "bench", client_context(asked.engine()))
+        transport = connect(_kubeconfig(asked), None, "bench")
     async with Client(transport, "bench") as client:
         meter = Meter()
         cache = Cache(client, PODS, Selection(NAMESPACE), RealWorld())

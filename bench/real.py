@@ -8,9 +8,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.certificates import Authority, Pair, write_key
+from tests.engines.certificates import Authority, write_key
 from tests.engines.engine import Engine
-from tests.engines.kubernetes import find_programs
+from tests.engines.kubernetes import api_server_command, etcd_command, find_programs
 from tests.engines.processes import Child, free_ports, wait_until_ready
 
 
@@ -24,7 +24,10 @@ def run_real(folder: Path) -> Generator[Engine]:
     write_key(folder / "accounts.key")
     server = f"https://127.0.0.1:{port}"
     engine = Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, folder / "kubeconfig")
-    commands = [_etcd(folder, etcd_port, peer_port, authority, serving), _api_server(folder, port, etcd_port, authority, serving)]
+    commands = [
+        etcd_command(folder, etcd_port, peer_port, authority, serving),
+        api_server_command(folder, port, etcd_port, authority, serving),
+    ]
     children: list[Child] = []
     try:
         for program, *arguments in commands:
@@ -34,44 +37,3 @@ def run_real(folder: Path) -> Generator[Engine]:
     finally:
         for child in reversed(children):
             child.stop()  # nothing of it is kept: no reason to ask
-
-
-def _etcd(folder: Path, port: int, peer_port: int, authority: Authority, serving: Pair) -> list[str]:
-    client, peer = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
-    return [
-        "etcd",
-        f"--data-dir={folder / 'etcd'}",
-        f"--listen-client-urls={client}",
-        f"--advertise-client-urls={client}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=default={peer}",
-        "--client-cert-auth",
-        f"--trusted-ca-file={authority.certificate}",
-        f"--cert-file={serving.certificate}",
-        f"--key-file={serving.key}",
-        "--log-level=warn",
-    ]
-
-
-def _api_server(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
-    return [
-        "kube-apiserver",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-        f"--tls-cert-file={serving.certificate}",
-        f"--tls-private-key-file={serving.key}",
-        f"--client-ca-file={authority.certificate}",
-        f"--cert-dir={folder}",
-        f"--etcd-servers=https://127.0.0.1:{etcd_port}",
-        f"--etcd-cafile={authority.certificate}",
-        f"--etcd-certfile={serving.certificate}",
-        f"--etcd-keyfile={serving.key}",
-        "--authorization-mode=RBAC",
-        "--disable-admission-plugins=ServiceAccount",  # nobody makes accounts without a controller manager
-        "--service-account-issuer=https://kubernetes.default.svc",
-        f"--service-account-key-file={folder / 'accounts.key'}",
-        f"--service-account-signing-key-file={folder / 'accounts.key'}",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        "--endpoint-reconciler-type=none",  # 127.0.0.1 is no address for an endpoint
-    ]

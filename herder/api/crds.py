@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from herder.api.made_files import MadeFiles, as_yaml
 from herder.api.registry import KINDS, Column, KindInfo
 from herder.api.schemas import schema_of_kind
 
@@ -68,17 +67,10 @@ def _column(column: Column) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "description": column.description, "jsonPath": column.path, **priority}
 
 
-class _PlainDumper(yaml.SafeDumper):
-    """No anchors: a schema that is used twice is written twice, as API servers want it."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 @cache
 def text_of(info: KindInfo) -> str:
     """The CRD as the text of its file; the same types give the same bytes."""
-    return _HEADER + yaml.dump(crd_of(info), Dumper=_PlainDumper, sort_keys=False, width=120, allow_unicode=True)
+    return _HEADER + as_yaml(crd_of(info))
 
 
 def files() -> dict[str, str]:
@@ -86,38 +78,8 @@ def files() -> dict[str, str]:
     return {f"{info.crd_name}.yaml": text_of(info) for info in KINDS}
 
 
-def stale(directory: Path) -> list[str]:
-    """Names of files that are missing, too many or not what the types say."""
-    wanted = files()
-    present = {path.name: path.read_text(encoding="utf-8") for path in directory.glob("*.yaml")}
-    return sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
-
-
-def write(directory: Path) -> None:
-    """Writes every file and removes those that are no longer made."""
-    directory.mkdir(parents=True, exist_ok=True)
-    wanted = files()
-    for path in directory.glob("*.yaml"):
-        if path.name not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        (directory / name).write_text(text, encoding="utf-8")
-
-
-def main(arguments: list[str]) -> int:
-    places = [one for one in arguments if not one.startswith("-")]
-    unknown = [one for one in arguments if one.startswith("-") and one != "--check"]
-    if unknown or len(places) > 1:
-        print("usage: python -m herder.api.crds [--check] [DIR]", file=sys.stderr)
-        return 2
-    directory = Path(places[0]) if places else DEFAULT_DIRECTORY
-    if "--check" not in arguments:
-        write(directory)
-        return 0
-    names = stale(directory)
-    for name in names:
-        print(f"{directory / name} is not what the types say: run `python -m herder.api.crds`", file=sys.stderr)
-    return 1 if names else 0
+MADE = MadeFiles("herder.api.crds", "the types say", DEFAULT_DIRECTORY, files)
+stale, write, main = MADE.stale, MADE.write, MADE.main
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from herder.api.crds import PART_OF, PRODUCT
+from herder.api.made_files import MadeFiles, as_yaml
 
 DEFAULT_DIRECTORY: Final = Path("deploy/roles")
 _HEADER: Final = "# Made by `python -m herder.api.roles`: change herder/api/roles.py, not this.\n"
@@ -118,48 +117,13 @@ _ADMIN: Final = [
 ]
 
 
-class _PlainDumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def files() -> dict[str, str]:
     """Name and text of every file; a colon in a role's name is none in a file's."""
-    return {
-        f"{role['metadata']['name'].replace(':', '-')}.yaml": _HEADER
-        + yaml.dump(role, Dumper=_PlainDumper, sort_keys=False, width=120)
-        for role in roles()
-    }
+    return {f"{role['metadata']['name'].replace(':', '-')}.yaml": _HEADER + as_yaml(role) for role in roles()}
 
 
-def stale(directory: Path) -> list[str]:
-    """Names of files that are missing, too many or not what is said here."""
-    wanted = files()
-    present = {path.name: path.read_text(encoding="utf-8") for path in directory.glob("*.yaml")}
-    return sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
-
-
-def write(directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in stale(directory):
-        (directory / name).unlink(missing_ok=True)
-    for name, text in files().items():
-        (directory / name).write_text(text, encoding="utf-8")
-
-
-def main(arguments: list[str]) -> int:
-    places = [one for one in arguments if not one.startswith("-")]
-    if len(places) > 1 or any(one.startswith("-") and one != "--check" for one in arguments):
-        print("usage: python -m herder.api.roles [--check] [DIR]", file=sys.stderr)
-        return 2
-    directory = Path(places[0]) if places else DEFAULT_DIRECTORY
-    if "--check" not in arguments:
-        write(directory)
-        return 0
-    names = stale(directory)
-    for name in names:
-        print(f"{directory / name} is not what herder/api/roles.py says: run `python -m herder.api.roles`", file=sys.stderr)
-    return 1 if names else 0
+MADE: Final = MadeFiles("herder.api.roles", "herder/api/roles.py says", DEFAULT_DIRECTORY, files)
+stale, write, main = MADE.stale, MADE.write, MADE.main
 
 
 if __name__ == "__main__":

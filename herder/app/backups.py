@@ -23,6 +23,8 @@ from herder.server.store import Database, DataError, InlineWriter, Store
 
 # As long as it takes: the engine answers when all is done.
 _PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=10)
+_NO_BACKUP = "the engine stopped in the middle of the backup; nothing was written"
+_RESTORE_UNSURE = "the engine stopped before it could say whether all was restored, or nothing; to be sure, restore again"
 
 
 # --- backup ----------------------------------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ async def _whether_running(
 
 
 async def _backup_through_engine(directory: DataDirectory, out: BackupWriter) -> None:
-    async with _engine(directory) as session, session.get("/herder/backup") as answer:
+    async with _engine(directory, _NO_BACKUP) as session, session.get("/herder/backup") as answer:
         if answer.status != 200:
             raise Refusal(f"the engine gave no backup: {await _message(answer)}", CANNOT_RUN)
         rest = b""
@@ -68,7 +70,7 @@ async def _backup_through_engine(directory: DataDirectory, out: BackupWriter) ->
                 if line == end_line(out.objects).rstrip():
                     return
                 out.line(line + b"\n", is_object=line.startswith(b'{"kind":'))
-    raise Refusal("the engine stopped in the middle of the backup; nothing was written", CANNOT_RUN)
+    raise Refusal(_NO_BACKUP, CANNOT_RUN)
 
 
 async def _backup_data(directory: DataDirectory, out: BackupWriter) -> None:
@@ -104,7 +106,7 @@ async def restore_from(directory: DataDirectory, file: Path) -> str:
 
 async def _restore_through_engine(directory: DataDirectory, file: Path) -> Restored:
     order = msgspec.json.encode({"file": str(file.absolute())})
-    async with _engine(directory) as session, session.post("/herder/restore", data=order) as answer:
+    async with _engine(directory, _RESTORE_UNSURE) as session, session.post("/herder/restore", data=order) as answer:
         if answer.status == 400:
             raise Refusal(f"nothing was changed: {await _message(answer)}", CANNOT_USE_FILE)
         if answer.status != 200:
@@ -139,14 +141,17 @@ def _open(directory: DataDirectory) -> Store:
 
 
 @asynccontextmanager
-async def _engine(directory: DataDirectory) -> AsyncGenerator[aiohttp.ClientSession]:
+async def _engine(directory: DataDirectory, lost: str) -> AsyncGenerator[aiohttp.ClientSession]:
+    """`lost`: what to say when it stops while it answers."""
     connector = aiohttp.UnixConnector(str(directory.socket))
     try:
         async with aiohttp.ClientSession("http://herder", connector=connector, timeout=_PATIENCE) as session:
             yield session
-    except aiohttp.ClientError as error:
+    except aiohttp.ClientConnectorError as error:
         why = f"--data {directory.path}: is held by another herder, whose engine does not answer: {error}"
         raise Refusal(why, CANNOT_USE_DATA) from None
+    except aiohttp.ClientError:
+        raise Refusal(lost, CANNOT_RUN) from None
 
 
 async def _message(answer: aiohttp.ClientResponse) -> str:

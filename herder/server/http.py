@@ -18,27 +18,38 @@ from aiohttp import web
 from aiohttp.http import HttpVersion10
 
 from herder.server import status
+from herder.server.patience import LARGE, Deliveries, Delivery, Patience
 from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Request, Response, Stream, User, parse_query
 from herder.server.router import Router
 
 log = structlog.get_logger()
 STOP_PATIENCE = 2.0
 # Each connection has a buffer of its own from the start: with the usual 256 KiB a thousand of them, were they only opened and left,
-# would take a quarter of a gigabyte. A record of TLS has 16.
+# would take a quarter of a gigabyte. A record of TLS has 16. There is no public way to say so; a test measures that it still works.
 sslproto.SSLProtocol.max_size = 32 * 1024
 
 
 class HttpServer:
-    def __init__(self, router: Router) -> None:
+    def __init__(self, router: Router, patience: Patience | None = None) -> None:
         self._router = router
+        self._patience = patience or Patience()
+        self._deliveries = Deliveries(self._patience.taking)
+        self._watchman: asyncio.Task[None] | None = None
         # By connection: reading a certificate for each request would cost more than many a request.
         self._shown: WeakKeyDictionary[asyncio.Transport, Shown] = WeakKeyDictionary()
         self._runner: web.ServerRunner | None = None
-        self._server = web.Server(self._handle, request_factory=_make_request, access_log=None, handler_cancellation=True)
+        self._server = web.Server(
+            self._handle,
+            request_factory=_make_request,
+            access_log=None,
+            handler_cancellation=True,
+            keepalive_timeout=self._patience.head,
+        )
 
     async def start(self, listener: socket.socket | None, context: ssl.SSLContext | None, unix: Path | None) -> None:
         self._runner = web.ServerRunner(self._server, shutdown_timeout=STOP_PATIENCE)
         await self._runner.setup()
+        self._watchman = asyncio.create_task(self._deliveries.run())
         if listener is not None:
             await web.SockSite(self._runner, listener, ssl_context=context, backlog=1024).start()
         if unix is not None:
@@ -50,6 +61,8 @@ class HttpServer:
         self._router.engine.hub.close()
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._watchman is not None:
+            self._watchman.cancel()
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -63,8 +76,15 @@ class HttpServer:
             log.exception("request failed", method=incoming.method, path=incoming.path)
             answer = Response(500, status.internal("the server met a bug of its own; its log says more").body())
         if isinstance(answer, Stream):
-            return await _stream(incoming, answer)
-        return _respond(answer)
+            with self._deliveries.to(incoming.transport) as delivery:
+                return await _stream(incoming, answer, delivery)
+        response = _respond(answer)
+        if len(answer.body) > LARGE:
+            with self._deliveries.to(incoming.transport) as delivery:
+                delivery.begin()
+                await response.prepare(incoming)
+                await response.write_eof()
+        return response
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
         url = incoming.rel_url
@@ -73,7 +93,11 @@ class HttpServer:
             # A few bytes could stand for more than fits into memory.
             raise status.ApiError(415, "UnsupportedMediaType", "compressed bodies are not read; send it as it is")
         try:
-            body = await incoming.read() if incoming.can_read_body else b""
+            body = await self._body(incoming) if incoming.can_read_body else b""
+        except TimeoutError:
+            raise status.ApiError(
+                504, "Timeout", f"the body of the request was not whole after {self._patience.body:g} s"
+            ) from None
         except web.HTTPRequestEntityTooLarge:
             raise status.too_large(BODY_LIMIT) from None
         except web.RequestPayloadError as error:
@@ -86,6 +110,12 @@ class HttpServer:
             body=body,
             user=user,
         )
+
+    async def _body(self, incoming: web.BaseRequest) -> bytes:
+        if incoming.content.is_eof():
+            return await incoming.read()
+        async with asyncio.timeout(self._patience.body):
+            return await incoming.read()
 
     def _identify(self, incoming: web.BaseRequest) -> User:
         """Who it is: by the certificate of the connection, else by a token."""
@@ -153,12 +183,14 @@ def _set_headers(response: web.StreamResponse, answer: Response | Stream) -> Non
     headers = response.headers
     headers["Content-Type"] = answer.content_type
     headers["Cache-Control"] = "no-cache, private"
+    # Else it would say which versions of what it is made of.
+    headers["Server"] = "herder"
     headers.update(answer.headers)
     for warning in answer.warnings:
         headers.add("Warning", warning)
 
 
-async def _stream(incoming: web.BaseRequest, answer: Stream) -> web.StreamResponse:
+async def _stream(incoming: web.BaseRequest, answer: Stream, delivery: Delivery) -> web.StreamResponse:
     response = web.StreamResponse()
     _set_headers(response, answer)
     if incoming.version > HttpVersion10:
@@ -167,7 +199,9 @@ async def _stream(incoming: web.BaseRequest, answer: Stream) -> web.StreamRespon
     try:
         async for chunk in answer.chunks():
             if chunk:
+                delivery.begin()
                 await response.write(chunk)
+                delivery.taken()
         await response.write_eof()
     except ConnectionError:
         pass  # the client has left

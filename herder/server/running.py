@@ -21,9 +21,11 @@ from herder.server.housekeeping.accounts import DefaultAccounts
 from herder.server.housekeeping.budgets import Budgets
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
+from herder.server.housekeeping.disruptions import StaleDisruptions
 from herder.server.housekeeping.expiry import Expiry
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
+from herder.server.housekeeping.recorder import Recorder
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
 from herder.server.store import Change, Database, DataError, Store, ThreadWriter
@@ -68,7 +70,9 @@ class Running:
         self._namespaces = Namespaces(self.engine)
         self._accounts = DefaultAccounts(self.engine)
         self._aggregation = Aggregation(self.engine)
-        self._budgets = Budgets(self.engine)
+        self._recorder = Recorder(self.engine)
+        self._budgets = Budgets(self.engine, self._recorder.tell)
+        self._disruptions = StaleDisruptions(self.engine)
         self._compaction = Compaction(self.engine)
         self.expiry = Expiry(self.engine)
         self._tasks: list[asyncio.Task[None]] = []
@@ -76,7 +80,7 @@ class Running:
     async def start(self) -> None:
         for keeper in (
             *(self._kinds, self._garbage, self._namespaces),
-            *(self._accounts, self._aggregation, self._budgets),
+            *(self._accounts, self._aggregation, self._budgets, self._disruptions, self._recorder),
         ):
             self._spawn(keeper.worker.run())
         for worker in (self._compaction, self.expiry):

@@ -36,7 +36,8 @@ class ApiError(Exception):
         }
         if not self.reason:
             del status["reason"]
-        if self.details:
+        if self.details is not None:
+            # Also empty: kubectl looks into them without asking whether they are there.
             status["details"] = self.details
         status["code"] = self.code
         return status

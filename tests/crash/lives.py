@@ -1,6 +1,7 @@
 """One data directory, one address, and an engine that is killed and started again between them."""
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
@@ -31,10 +32,10 @@ class Lives:
         self._pid = 0
         self.kills = 0
 
-    async def start(self) -> None:
-        """Returns before the engine is ready."""
+    async def start(self, calls: int = 0) -> None:
+        """Returns before the engine is ready. With `calls` it kills itself at so many calls of a restore."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(b"s")
+        self._process.stdin.write(b"%d\n" % calls)
         self._pid = int(await asyncio.wait_for(self._process.stdout.readline(), PATIENCE))
 
     async def ready(self) -> None:
@@ -43,7 +44,9 @@ class Lives:
         assert told == b"r", "the engine ended before it was ready"
 
     async def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
+        """Also where it may have killed itself already."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
         self.kills += 1
         assert self._process.stdout is not None
         # It may have become ready in its last moment.

@@ -1,5 +1,7 @@
 """What kubectl does every day with nodes, and with what one may do."""
 
+import subprocess
+import time
 import uuid
 from collections.abc import Iterator
 
@@ -57,6 +59,53 @@ def test_a_node_is_drained_of_its_pods(here: Kubectl, node: str) -> None:
     said = here("drain", node, "--force", "--grace-period=0", "--timeout=10s")
     assert "evicting pod" in said
     assert "not found" in here.refused("get", "pod", "away")
+
+
+def _well(kubectl: Kubectl, name: str, node: str) -> None:
+    """A pod that runs there and is ready, as a kubelet would say."""
+    kubectl.create(pod(name, node, {"app": "web"}))
+    status = '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'
+    kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", status)
+
+
+def _lines_until(process: "subprocess.Popen[str]", words: str) -> list[str]:
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or words not in lines[-1]:
+        line = process.stdout.readline()
+        assert line, f"it ended before it said {words!r}: {lines}"
+        lines.append(line)
+    return lines
+
+
+def test_a_drain_waits_for_a_budget(here: Kubectl, node: str) -> None:
+    for name in ("one", "two"):
+        _well(here, name, node)
+    here("create", "pdb", "web", "--selector=app=web", "--min-available=1")
+    here("wait", "pdb/web", "--for=jsonpath={.status.disruptionsAllowed}=1", "--timeout=20s")
+    drain = here.start("drain", node, "--force", "--grace-period=0", "--timeout=60s")
+    try:
+        _lines_until(drain, "Cannot evict pod as it would violate the pod's disruption budget.")
+        (left,) = here("get", "pods", "-o", "name").split()
+        # Elsewhere there is another one now, and the last may go.
+        _well(here, "three", f"not-{node}")
+        _lines_until(drain, f"node/{node} drained")
+        assert drain.wait(30) == 0
+    finally:
+        drain.kill()
+        drain.wait()
+    assert here("get", "pods", "-o", "name").split() == ["pod/three"]
+    assert left in ("pod/one", "pod/two")
+    assert _unschedulable(here, node) == "true"
+
+
+def test_a_budget_is_described_with_what_was_told_of_it(here: Kubectl) -> None:
+    here("create", "pdb", "web", "--selector=app=web", "--min-available=1")
+    here("wait", "pdb/web", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=20s")
+    deadline = time.monotonic() + 20
+    while "No matching pods found" not in (said := here("describe", "pdb", "web")) and time.monotonic() < deadline:
+        pass
+    assert "NoPods" in said and "controllermanager" in said
 
 
 def test_a_node_is_tainted(kubectl: Kubectl, node: str) -> None:

@@ -52,6 +52,10 @@ async def test_everything_else_is_closed(stranger: Api, path: str) -> None:
     assert b"items" not in reply.raw
 
 
+async def test_nobody_is_told_what_it_is_made_of(stranger: Api) -> None:
+    assert (await stranger.request("GET", "/readyz")).headers["Server"] == "herder"
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 async def test_nothing_can_be_written(stranger: Api, method: str) -> None:
     assert (await stranger.request(method, "/api/v1/namespaces/default/configmaps/a", {})).code == 403

@@ -14,6 +14,8 @@ from tests.engines.webhook import command as webhook_command
 
 _ROOT = Path(__file__).parents[2]
 _BUILD = _ROOT / "tools" / "kube" / "build.sh"
+# No peers to hear from; a busy machine must not look like a lost leader. And nothing of it is kept.
+_QUICK_ETCD = ("--unsafe-no-fsync", "--heartbeat-interval=500", "--election-timeout=2500")
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
 
@@ -75,8 +77,8 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
     try:
-        start(etcd_command(folder, etcd_port, peer_port, authority, serving))
-        start(api_server_command(folder, port, etcd_port, authority, serving))
+        start([*etcd_command(folder, etcd_port, peer_port, authority, serving), *_QUICK_ETCD])
+        start([*api_server_command(folder, port, etcd_port, authority, serving), "--profiling=false"])
         wait_until_ready(engine, start.children, 60)
         yield engine, start
     finally:
@@ -111,7 +113,6 @@ def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, 
     return [
         "etcd",
         f"--data-dir={folder / 'etcd'}",
-        "--unsafe-no-fsync",
         f"--listen-client-urls={client}",
         f"--advertise-client-urls={client}",
         f"--listen-peer-urls={peer}",
@@ -121,8 +122,6 @@ def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, 
         f"--trusted-ca-file={authority.certificate}",
         f"--cert-file={serving.certificate}",
         f"--key-file={serving.key}",
-        "--heartbeat-interval=500",  # no peers to hear from; a busy machine must not look like a lost leader
-        "--election-timeout=2500",
         "--log-level=warn",
     ]
 
@@ -141,13 +140,12 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
         f"--etcd-certfile={serving.certificate}",
         f"--etcd-keyfile={serving.key}",
         "--authorization-mode=RBAC",
-        "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody makes one for them here
+        "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody need make one for them here
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
         f"--service-account-signing-key-file={folder / 'accounts.key'}",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--endpoint-reconciler-type=none",  # 127.0.0.1 is no address for an endpoint
-        "--profiling=false",
     ]
 
 

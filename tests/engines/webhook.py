@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import ssl
 import sys
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
 from herder.kube.client import Client
+from herder.kube.connect import connect
 from herder.kube.errors import AlreadyExists
-from herder.kube.http import HttpTransport
 from herder.kube.resources import NAMESPACES
 from herder.kube.webhook import Registration, Settings, Webhook
 from herder.kube.webhook.settings import NAMESPACE
@@ -20,19 +19,16 @@ from tests.engines.engine import Engine
 
 
 def client_of(engine: Engine, agent: str = "herder-webhook") -> Client:
-    tls = ssl.create_default_context(cafile=str(engine.ca))
-    tls.load_cert_chain(engine.client_certificate, engine.client_key)
-    return Client(HttpTransport.over_tls(engine.server, agent, tls), "herder")
+    return Client(connect(engine.kubeconfig, None, agent), "herder")
 
 
 def command(engine: Engine, port: int, ready: Path) -> list[str]:
-    files = [str(engine.ca), str(engine.client_certificate), str(engine.client_key)]
-    return [sys.executable, "-m", "tests.engines.webhook", engine.server, *files, str(port), str(ready)]
+    return [sys.executable, "-m", "tests.engines.webhook", str(engine.kubeconfig), str(port), str(ready)]
 
 
-async def _run(engine: Engine, port: int, ready: Path) -> None:
+async def _run(kubeconfig: Path, port: int, ready: Path) -> None:
     settings = Settings(host="127.0.0.1", port=port, url=f"https://127.0.0.1:{port}")
-    async with client_of(engine) as client, asyncio.TaskGroup() as tasks:
+    async with Client(connect(kubeconfig, None, "herder-webhook"), "herder") as client, asyncio.TaskGroup() as tasks:
         with contextlib.suppress(AlreadyExists):
             await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         webhook = Webhook(client, RealWorld(), settings, CollectorRegistry())
@@ -46,14 +42,11 @@ async def _run(engine: Engine, port: int, ready: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("server")
-    for name in ("ca", "certificate", "key"):
-        parser.add_argument(name, type=Path)
+    parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("port", type=int)
     parser.add_argument("ready", type=Path)
     given = parser.parse_args()
-    engine = Engine("kubernetes", given.server, given.ca, given.certificate, given.key, Path())
-    asyncio.run(_run(engine, given.port, given.ready))
+    asyncio.run(_run(given.kubeconfig, given.port, given.ready))
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def test_patterns_that_others_try_for_ever(victim: Victim, pattern: str) -> None
 
 
 @pytest.mark.parametrize("rule", ["self.matches('^(a+)+$')", "self.find('(a|aa)+$') == ''", "self.findAll('(x+x+)+y').size() == 0",
+                                  "self.findAll('(x+x+)+y|x').size() == 0",
                                   "self.matches(self)"])  # fmt: skip
 def test_rules_with_such_patterns(victim: Victim, rule: str) -> None:
     plural = f"r{next(numbers)}"

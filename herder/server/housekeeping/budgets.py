@@ -5,7 +5,7 @@ Level-triggered: whatever changes (a pod, the budget, a controller's scale), the
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,12 @@ from herder.api.int_or_percent import scaled_value
 from herder.server.budgets import BUDGETS, PODS
 from herder.server.conditions import is_ready, set_disruption_allowed
 from herder.server.engine import Engine
-from herder.server.housekeeping.controllers import ControllersUnclear, expected_scale
+from herder.server.housekeeping import budget_news
+from herder.server.housekeeping.controllers import ControllersUnclear, controller_of, expected_scale
+from herder.server.housekeeping.recorder import Told
 from herder.server.housekeeping.worker import Worker
 from herder.server.status import ApiError
-from herder.server.store import Change, Record
+from herder.server.store import DELETED, Change, Record
 from herder.server.writes import Intent
 
 Document = dict[str, Any]
@@ -26,11 +28,10 @@ STATUS = Intent("disruption-controller", False, "status")
 
 
 class Budgets:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, tell: Callable[[Told], None]) -> None:
         self._engine = engine
+        self._tell = tell
         self.worker = Worker[str]("budgets", self._reconcile)
-        # When a budget is looked at again because time alone changes it.
-        self._rechecks: dict[str, float] = {}
         # Whether pods were well when last looked at, by revision: a budget of many pods is counted often.
         self._well: dict[str, tuple[int, bool]] = {}
         for record in engine.store.scan(BUDGETS):
@@ -46,9 +47,12 @@ class Budgets:
             self._on_controller(change)
 
     def _on_pod(self, change: Change) -> None:
-        for record in (change.record, change.previous):
-            for key in self._engine.budgets.of_pod(record) if record is not None else ():
-                self.worker.add(key)
+        keys = self._engine.budgets.of_pod(change.record)
+        before = self._engine.budgets.of_pod(change.previous) if change.previous is not None else ()
+        for key in (*keys, *before):
+            self.worker.add(key)
+        if len(keys) > 1 and change.kind != DELETED:
+            self._tell(budget_news.several(change.record, keys))
         if self._engine.store.get(PODS, change.record.key) is None:
             self._well.pop(change.record.key, None)
 
@@ -74,14 +78,17 @@ class Budgets:
         now = self._engine.world.now()
         pods = list(self._engine.budgets.pods_of(key))
         before: Document = budget.get("status") or {}
+        if not pods:
+            self._tell(budget_news.no_pods(budget))
         try:
-            expected, desired = self._wanted(budget.get("spec") or {}, pods)
+            expected, desired = self._wanted(budget, pods)
         except (ControllersUnclear, ValueError) as error:
+            self._tell(budget_news.not_counted(budget, str(error)))
             # Better to allow nothing than too much.
             budget["status"] = {**before, "disruptionsAllowed": 0}
             set_disruption_allowed(budget, now, str(error))
             return budget
-        disrupted = self._disrupted(key, pods, before.get("disruptedPods") or {}, now)
+        disrupted = self._disrupted(key, budget, pods, now)
         healthy = sum(1 for pod in pods if not pod.terminating and pod.name not in disrupted and self._is_well(pod))
         budget["status"] = {
             "observedGeneration": budget["metadata"].get("generation", 0),
@@ -101,35 +108,35 @@ class Budgets:
             known = self._well[pod.key] = (pod.revision, is_ready(pod.document()))
         return known[1]
 
-    def _wanted(self, spec: Document, pods: list[Record]) -> tuple[int, int]:
+    def _wanted(self, budget: Document, pods: list[Record]) -> tuple[int, int]:
         """How many pods there should be, and how many of them must be well."""
+        spec: Document = budget.get("spec") or {}
         if spec.get("maxUnavailable") is not None:
-            expected = expected_scale(self._engine, pods)
+            expected = self._scale(budget, pods)
             return expected, max(expected - scaled_value(spec["maxUnavailable"], expected, True), 0)
         least = spec.get("minAvailable")
         if isinstance(least, str):
-            expected = expected_scale(self._engine, pods)
+            expected = self._scale(budget, pods)
             return expected, scaled_value(least, expected, True)
         return (len(pods), least) if least is not None else (0, 0)
 
-    def _disrupted(self, key: str, pods: list[Record], before: Document, now: float) -> Document:
+    def _scale(self, budget: Document, pods: list[Record]) -> int:
+        expected = expected_scale(self._engine, pods)
+        if not all(controller_of(pod) for pod in pods):
+            self._tell(budget_news.unmanaged(budget))
+        return expected
+
+    def _disrupted(self, key: str, budget: Document, pods: list[Record], now: float) -> Document:
         """The evictions that were allowed and not yet seen as deletions; those that never came are forgotten after a while."""
-        waiting = {pod.name: before[pod.name] for pod in pods if pod.name in before and not pod.terminating}
-        ends = {name: datetime.fromisoformat(since).timestamp() + DELETION_SECONDS for name, since in waiting.items()}
-        still = {name: since for name, since in waiting.items() if ends[name] > now}
-        if still:
-            self._look_again(key, min(ends[name] for name in still) - now)
+        before = (budget.get("status") or {}).get("disruptedPods") or {}
+        still: Document = {}
+        for pod in pods:
+            if pod.name not in before or pod.terminating:
+                continue
+            left = datetime.fromisoformat(before[pod.name]).timestamp() + DELETION_SECONDS - now
+            if left <= 0:
+                self._tell(budget_news.not_deleted(pod, budget))
+                continue
+            still[pod.name] = before[pod.name]
+            self.worker.add_later(key, left)
         return still
-
-    def _look_again(self, key: str, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        at = loop.time() + max(seconds, 0.0)
-        if key in self._rechecks and self._rechecks[key] <= at:
-            return
-        self._rechecks[key] = at
-
-        def look() -> None:
-            self._rechecks.pop(key, None)
-            self.worker.add(key)
-
-        loop.call_at(at, look)

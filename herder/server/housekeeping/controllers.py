@@ -20,7 +20,7 @@ def expected_scale(engine: Engine, pods: Iterable[Record]) -> int:
     seen: set[str] = set()
     scales: dict[str, int] = {}
     for pod in pods:
-        owner = _controller_of(pod)
+        owner = controller_of(pod)
         if owner is None or owner.uid in seen:
             continue
         seen.add(owner.uid)
@@ -32,7 +32,7 @@ def expected_scale(engine: Engine, pods: Iterable[Record]) -> int:
     return sum(scales.values())
 
 
-def _controller_of(record: Record) -> Owner | None:
+def controller_of(record: Record) -> Owner | None:
     return next((owner for owner in record.owners if owner.controller), None)
 
 
@@ -49,7 +49,7 @@ def _find(engine: Engine, owner: Owner, namespace: str) -> tuple[Served, Record]
 
 def _of_deployment(engine: Engine, served: Served, record: Record) -> tuple[Served, Record]:
     """A ReplicaSet of a Deployment is one of several during a rollout: the Deployment says how many there are to be."""
-    owner = _controller_of(record) if served.table == "replicasets.apps" else None
+    owner = controller_of(record) if served.table == "replicasets.apps" else None
     if owner is None or owner.kind != "Deployment":
         return served, record
     return _find(engine, owner, record.namespace) or (served, record)

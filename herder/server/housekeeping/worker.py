@@ -21,11 +21,28 @@ class Worker(Generic[Key]):
         self._work = work
         self._waiting: dict[Key, None] = {}
         self._failures: dict[Key, int] = {}
+        # What is looked at again because time alone changes it, and when.
+        self._later: dict[Key, float] = {}
         self._ready = asyncio.Event()
 
     def add(self, key: Key) -> None:
         self._waiting[key] = None
         self._ready.set()
+
+    def add_later(self, key: Key, seconds: float) -> None:
+        """Once, at the earliest of the times asked for."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + max(seconds, 0.0)
+        if key in self._later and self._later[key] <= at:
+            return
+        self._later[key] = at
+
+        def due() -> None:
+            if self._later.get(key) == at:
+                del self._later[key]
+                self.add(key)
+
+        loop.call_at(at, due)
 
     async def run(self) -> None:
         while True:

@@ -18,7 +18,7 @@ MOST_STEPS = 20_000
 MOST_STATES = 2_000
 MOST_CACHED = 20_000
 # For finding where a match is, which is slower than finding out whether there is one.
-MOST_WORK = 5_000_000
+MOST_WORK = 1_000_000
 
 _DIGITS = frozenset("0123456789")
 _SPACES = frozenset(" \t\n\r\f\v")
@@ -120,10 +120,12 @@ class Automaton:
 
     # --- where it is -------------------------------------------------------------------------------------------------------------
 
-    def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """The first match, and of those that start there the one that comes first by preference. TooCostly for very much text."""
-        if (len(text) - start) * len(self._steps) > MOST_WORK:
-            raise TooCostly("the text is too long for this pattern")
+    def find(self, text: str, start: int = 0, work: list[int] | None = None) -> tuple[int, int] | None:
+        """The first match, and of those that start there the one that comes first by preference. TooCostly for very much text.
+
+        `work`: what is left of it for all the matches of one text. Each of them may have to look at the whole rest.
+        """
+        work = work if work is not None else [MOST_WORK]
         threads: list[tuple[int, int]] = []
         best: tuple[int, int] | None = None
         for at in range(start, len(text) + 1):
@@ -131,6 +133,9 @@ class Automaton:
                 threads.append((0, at))
             elif not threads:
                 break
+            work[0] -= len(self._steps)
+            if work[0] < 0:
+                raise TooCostly("the text is too long for this pattern")
             threads, ended = self._advance(threads, text, at)
             best = ended or best
         return best

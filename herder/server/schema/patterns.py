@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from herder.server.schema.automaton import Automaton, TooCostly
+from herder.server.schema.automaton import MOST_WORK, Automaton, TooCostly
 
 _POSIX = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7F", "blank": r"\t ", "cntrl": r"\x00-\x1F\x7F", "digit": "0-9",
@@ -82,9 +82,9 @@ class Pattern:
         if self._quick is not None and len(text) <= QUICK_TEXT:
             yield from (match.span() for match in self._quick.finditer(text))
             return
-        at = 0
+        at, work = 0, [MOST_WORK]
         try:
-            while at <= len(text) and (found := self._automaton.find(text, at)) is not None:
+            while at <= len(text) and (found := self._automaton.find(text, at, work)) is not None:
                 yield found
                 at = found[1] + (found[0] == found[1])
         except TooCostly as error:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+from herder.api.world import timestamp
 from herder.server.budgets import BUDGETS
 from herder.server.housekeeping.budgets import DELETION_SECONDS
+from herder.server.housekeeping.disruptions import STALE_SECONDS
 from tests.engines.waiting import eventually
 from tests.unit.server.inside import Inside, StillWorld, engine_inside
 
@@ -60,6 +63,81 @@ async def test_an_eviction_that_never_became_a_deletion_is_forgotten(tmp_path: P
         world.seconds += DELETION_SECONDS + 1
         await inside.ask("PATCH", f"{PODS}/a", {"metadata": {"annotations": {"x": "y"}}}, content_type=MERGE)
         assert "disruptedPods" not in await becomes(inside, "x", 1)
+        event = await told(inside, "NotDeleted")
+        assert event["message"] == "Pod was expected by PDB default/x to be deleted but it wasn't"
+        assert (event["involvedObject"]["kind"], event["involvedObject"]["name"], event["type"]) == ("Pod", "a", "Warning")
+
+
+async def told(inside: Inside, reason: str) -> Json:
+    async def look() -> Json:
+        events = (await inside.ask("GET", f"/api/v1/namespaces/default/events?fieldSelector=reason={reason}"))[1]["items"]
+        return events[0] if events else {}
+
+    return await eventually(look)
+
+
+async def test_what_is_told_of_one_budget_has_an_end(tmp_path: Path) -> None:
+    async with engine_inside(tmp_path) as inside:
+        await budget(inside, "x", 0)
+        for number in range(60):
+            change = {"metadata": {"annotations": {"number": str(number)}}}
+            await inside.ask("PATCH", f"{PDBS}/x", change, content_type=MERGE)
+            await asyncio.sleep(0)
+        assert 1 < (await told(inside, "NoPods"))["count"] <= 25
+
+
+async def disrupt(inside: Inside, since: float) -> None:
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "lastTransitionTime": timestamp(since),
+    }
+    status = {"status": {"conditions": [{"type": "Ready", "status": "True"}, target]}}
+    assert (await inside.ask("PATCH", f"{PODS}/a/status", status, content_type=MERGE))[0] == 200
+
+
+async def said_to_go(inside: Inside) -> str:
+    pod = (await inside.ask("GET", f"{PODS}/a"))[1]
+    return next(one["status"] for one in pod["status"]["conditions"] if one["type"] == "DisruptionTarget")
+
+
+async def touch(inside: Inside, value: str) -> None:
+    await inside.ask("PATCH", f"{PODS}/a", {"metadata": {"annotations": {"x": value}}}, content_type=MERGE)
+    # Those who keep house have had their turn when a later budget is counted.
+    await budget(inside, value, 0)
+    await becomes(inside, value, 0)
+
+
+async def test_a_pod_is_said_to_go_for_two_minutes_and_no_longer(tmp_path: Path) -> None:
+    world = StillWorld()
+    async with engine_inside(tmp_path, world) as inside:
+        await pod(inside, "a", "x")
+        await disrupt(inside, world.now())
+        world.seconds += STALE_SECONDS - 1
+        await touch(inside, "one")
+        assert await said_to_go(inside) == "True"
+        world.seconds += 1
+
+        async def unsaid() -> bool:
+            return await said_to_go(inside) == "False"
+
+        await touch(inside, "two")
+        await eventually(unsaid)
+
+
+async def test_also_one_whose_time_was_over_while_nobody_looked(tmp_path: Path) -> None:
+    world = StillWorld()
+    async with engine_inside(tmp_path, world) as inside:
+        await pod(inside, "a", "x")
+        await disrupt(inside, world.now())
+    world.seconds += STALE_SECONDS
+    async with engine_inside(tmp_path, world) as inside:
+
+        async def unsaid() -> bool:
+            return await said_to_go(inside) == "False"
+
+        await eventually(unsaid)
 
 
 async def test_a_budget_that_nobody_has_counted_yet_refuses(tmp_path: Path) -> None:
