@@ -5,6 +5,7 @@ Each controller adds the lines that it needs here, and its tests run under this 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from herder.api.crds import PART_OF, PRODUCT
@@ -16,9 +17,10 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 
 Document = dict[str, Any]
 READ: Final = ("get", "list", "watch")
+_KEEP: Final = ("get", "create", "patch", "delete")
 
 
-def _rule(group: str, resources: tuple[str, ...], *verbs: str) -> Document:
+def _rule(group: str, resources: Iterable[str], *verbs: str) -> Document:
     return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
 
 
@@ -36,7 +38,11 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("pods/status",), "patch"),
     _rule("", ("pods/binding",), "create"),
     _rule("", ("nodes", "persistentvolumeclaims", "secrets", "configmaps"), *READ),
+    # To register the webhook.
+    _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
 ]
+# The certificates of the webhook, which all replicas share.
+ON_SECRETS: Final[list[Document]] = [_rule("", ("secrets",), "create", "patch", "delete")]
 # Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
 LEASE_NAMESPACE: Final = "kube-system"
 ON_LEASES: Final[list[Document]] = [
@@ -52,8 +58,10 @@ def documents() -> list[Document]:
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(ACCOUNT, SYSTEM_NAMESPACE)},
         _rbac("ClusterRole", "", rules=EVERYWHERE),
         _rbac("Role", LEASE_NAMESPACE, rules=ON_LEASES),
+        _rbac("Role", SYSTEM_NAMESPACE, rules=ON_SECRETS),
         _rbac("ClusterRoleBinding", "", roleRef=_reference("ClusterRole"), subjects=[subject]),
         _rbac("RoleBinding", LEASE_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
+        _rbac("RoleBinding", SYSTEM_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
     ]
 
 

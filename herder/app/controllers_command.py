@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from herder.app.address import Address, listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import WRONG_USE, Refusal
 from herder.cli.main import cli
+
+if TYPE_CHECKING:
+    from herder.kube.webhook import Settings as WebhookSettings
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 
@@ -58,6 +62,13 @@ class LeaseName(click.ParamType[tuple[str, str]]):
 )
 @click.option("--retry-period", type=SECONDS, default=2.0, show_default=True, metavar="S", help="How often the lease is renewed.")
 @click.option("--metrics-listen", type=Address(), help="Where /healthz, /readyz and /metrics are served.  [default: nowhere]")
+@click.option("--webhook-listen", type=Address(), help="Where the API server asks our rules (docs/webhook.md).  [default: nowhere]")
+@click.option(
+    "--webhook-url",
+    metavar="URL",
+    default="",
+    help="How the API server reaches it, https://HOST:PORT.  [default: by the Service herder-webhook]",
+)
 @click.option("--data", type=click.Path(path_type=Path), hidden=True)
 @click.option("--identity", default="", hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
@@ -69,6 +80,8 @@ def controllers(
     renew_deadline: float,
     retry_period: float,
     metrics_listen: tuple[str, int] | None,
+    webhook_listen: tuple[str, int] | None,
+    webhook_url: str,
     data: Path | None,
     identity: str,
     ready_fd: int | None,
@@ -92,13 +105,14 @@ def controllers(
         agent = controllers_process.NAME
         transport = HttpTransport.over_socket(DataDirectory(data).socket, agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
-        settings = controllers_process.Settings(times, identity, ready_fd)
+        settings = controllers_process.Settings(times, identity, ready_fd, webhook)
         # The embedded engine has no other scheduler.
         placing = scheduler(EMBEDDED_NAMES if data else NAMES)
         return await controllers_process.run(transport, settings, (*CONTROLLERS, placing), listener)
 
     try:
         times = LeaseSettings(Key(*lease), lease_duration, renew_deadline, retry_period)
+        webhook = _webhook(webhook_listen, webhook_url)
     except ValueError as error:
         _refuse(str(error), WRONG_USE)
         return
@@ -106,6 +120,20 @@ def controllers(
         sys.exit(asyncio.run(run()))
     except Refusal as refusal:
         _refuse(str(refusal), refusal.code)
+
+
+def _webhook(listen: tuple[str, int] | None, url: str) -> WebhookSettings | None:
+    from herder.kube.webhook import BadUrl
+    from herder.kube.webhook import Settings as WebhookSettings
+
+    if listen is None:
+        if url:
+            raise ValueError("--webhook-url: say with --webhook-listen HOST:PORT where it is answered")
+        return None
+    try:
+        return WebhookSettings(host=listen[0], port=listen[1], url=url)
+    except BadUrl as error:
+        raise ValueError(f"--webhook-url: {error}") from None
 
 
 def _refuse(sentence: str, code: int) -> None:

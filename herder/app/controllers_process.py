@@ -24,6 +24,8 @@ from herder.kube.kit import Kit, Start, run_controllers
 from herder.kube.leases import LeaderElection
 from herder.kube.leases import Settings as LeaseSettings
 from herder.kube.transport import Transport
+from herder.kube.webhook import Registration, Webhook
+from herder.kube.webhook import Settings as WebhookSettings
 
 log = structlog.get_logger()
 NAME = "herder-controllers"
@@ -40,6 +42,8 @@ class Settings(msgspec.Struct, frozen=True):
     # for the lease of the one that died.
     identity: str = ""
     ready_fd: int | None = None
+    # None where the engine asks our rules itself, or nobody shall ask them.
+    webhook: WebhookSettings | None = None
 
 
 async def run(transport: Transport, settings: Settings, controllers: Sequence[Start], listener: socket.socket | None = None) -> int:
@@ -70,6 +74,7 @@ class Process:
         self._election = LeaderElection(
             client, self._world, identity, settings.lease, registry=self._registry, stuck=lambda: os._exit(STUCK)
         )
+        self._webhook = Webhook(client, self._world, settings.webhook, self._registry) if settings.webhook else None
         self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
 
     async def run(self, listener: socket.socket | None) -> None:
@@ -82,6 +87,9 @@ class Process:
             await check_allowed(self._client, self._settings.lease.lease.namespace)
             group = await stack.enter_async_context(asyncio.TaskGroup())
             helpers = [group.create_task(self._recorder.run()), group.create_task(self._say_ready())]
+            if self._webhook is not None:
+                # Every replica answers, whoever leads: an API server asks whichever it reaches.
+                helpers.append(group.create_task(self._webhook.run()))
             try:
                 await self._election.run(self._lead)
             finally:
@@ -95,7 +103,12 @@ class Process:
         """Everything is new for each term: a leader trusts nothing that it knew before."""
         client = Client(FencedTransport(self._client.transport, self._election.leads), NAME)
         caches = Caches(client, self._world, self._registry)
-        await run_controllers(Kit(client, caches, self._recorder, self._world, self._registry), self._controllers)
+        kit = Kit(client, caches, self._recorder, self._world, self._registry)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_controllers(kit, self._controllers))
+            if self._webhook is not None and self._settings.webhook is not None:
+                await self._webhook.ready.wait()
+                group.create_task(Registration(client, self._world, self._settings.webhook).keep())
 
     async def _say_ready(self) -> None:
         await self._election.heard.wait()

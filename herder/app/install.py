@@ -11,12 +11,15 @@ from typing import Any
 import msgspec
 
 from herder.api.crds import PART_OF, PRODUCT
+from herder.api.world import RealWorld
 from herder.app.cluster import connect_to
-from herder.app.installation import Piece, pieces
-from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
+from herder.app.installation import SERVICES, Piece, pieces, webhook_service
+from herder.app.refusal import CANNOT_USE_CLUSTER, WRONG_USE, Refusal
 from herder.kube.client import Client
 from herder.kube.errors import Conflict, Forbidden, KubeError, NotFound, TooManyRequests, Unauthorized, Unreachable
-from herder.kube.resources import DEFINITIONS, OUR_KINDS, Anything
+from herder.kube.resources import DEFINITIONS, OUR_KINDS, Anything, Key
+from herder.kube.webhook import BadUrl, Registration, Settings
+from herder.kube.webhook.registered import MUTATING, NAME, VALIDATING
 
 MANAGER = "herder"
 PATIENCE = 60.0
@@ -28,11 +31,23 @@ Document = dict[str, Any]
 Say = Callable[[str], None]
 
 
-async def install(kubeconfig: Path | None, context: str | None, dry_run: bool, say: Say) -> None:
+def webhook_settings(url: str, service: bool) -> Settings | None:
+    if url and service:
+        raise Refusal("--webhook-url and --webhook-service: give one of them, the API server has one way to the webhook", WRONG_USE)
+    try:
+        return Settings(url=url) if url or service else None
+    except BadUrl as error:
+        raise Refusal(f"--webhook-url: {error}", WRONG_USE) from None
+
+
+async def install(kubeconfig: Path | None, context: str | None, dry_run: bool, say: Say, webhook: Settings | None = None) -> None:
     """Raises Refusal with a sentence; then nothing was changed, unless the sentence says so."""
     try:
         async with Client(connect_to(kubeconfig, context, "herder-install"), MANAGER) as client:
-            await Installer(client, say).run(dry_run)
+            installer = Installer(client, say)
+            await installer.run(dry_run)
+            if webhook is not None:
+                await installer.register(webhook, dry_run)
     except KubeError as error:
         raise Refusal(_sentence(error), CANNOT_USE_CLUSTER) from None
 
@@ -41,6 +56,18 @@ class Installer:
     def __init__(self, client: Client, say: Say) -> None:
         self._client = client
         self._say = say
+
+    async def register(self, webhook: Settings, dry_run: bool) -> None:
+        """Last: the namespace of its certificate has to be there, and once it is registered it is asked."""
+        listed = [f"{one.kind.lower()}.{one.group}/{NAME.name}" for one in (VALIDATING, MUTATING)]
+        if not dry_run:
+            if not webhook.url:
+                await self._client.apply_raw(SERVICES, Key(webhook.namespace, webhook.service), webhook_service(webhook))
+            await Registration(self._client, RealWorld(), webhook).register()
+        if not webhook.url:
+            listed.insert(0, f"service/{webhook.service}")
+        for one in listed:
+            self._say(f"{one} serverside-applied{DRY if dry_run else ''}")
 
     async def run(self, dry_run: bool) -> None:
         wanted = pieces()

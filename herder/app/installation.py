@@ -8,11 +8,12 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from herder.api import account, roles
-from herder.api.crds import crd_of
+from herder.api import account, core, roles
+from herder.api.crds import PART_OF, PRODUCT, crd_of
 from herder.api.registry import KINDS
 from herder.kube import resources
 from herder.kube.resources import Anything, Key
+from herder.kube.webhook import Settings as WebhookSettings
 
 # The second holds the settings, as KubeVirt has it.
 NAMESPACES: Final = (account.SYSTEM_NAMESPACE, "kubevirt")
@@ -63,6 +64,18 @@ def _definitions() -> list[Document]:
 
 # A part is a function that makes documents; what comes later may need what came before.
 PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (_namespaces, _definitions, roles.roles, account.documents)
+
+
+# The one thing of ours that only a cluster with a network of its own has.
+SERVICES: Final = resources.Resource(group="", version="v1", plural="services", kind="Service", namespaced=True, view=core.Object)
+
+
+def webhook_service(webhook: WebhookSettings) -> Document:
+    """By which the API server finds the replicas of the controllers."""
+    metadata = {"name": webhook.service, "namespace": webhook.namespace, "labels": {PART_OF: PRODUCT}}
+    ports = [{"port": 443, "targetPort": webhook.port, "protocol": "TCP"}]
+    spec = {"selector": {"app.kubernetes.io/name": account.ACCOUNT}, "ports": ports}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def pieces() -> list[Piece]:
