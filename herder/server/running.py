@@ -86,6 +86,7 @@ class Running:
         # What was loaded stays: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(10_000, 5, 20)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

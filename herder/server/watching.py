@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from herder.server.pacing import Pace
 from herder.server.selection import Selection
 from herder.server.store import ADDED, DELETED, MODIFIED, Change, Store
 
@@ -18,15 +19,16 @@ Event = tuple[str, Change]
 class Watcher:
     """A queue between the store and one client. Offering never waits: a slow client only ever slows down itself."""
 
-    __slots__ = ("_closed", "_queue", "_ready", "floor", "selection")
+    __slots__ = ("_closed", "_pace", "_queue", "_ready", "floor", "selection")
 
-    def __init__(self, selection: Selection, floor: int) -> None:
+    def __init__(self, selection: Selection, floor: int, pace: Pace) -> None:
         self.selection = selection
         # Changes up to here are not for this watcher: it has them from elsewhere.
         self.floor = floor
         self._queue: deque[Event] = deque()
         self._ready = asyncio.Event()
         self._closed = False
+        self._pace = pace
 
     def offer(self, change: Change) -> None:
         if change.revision <= self.floor or self._closed:
@@ -38,7 +40,12 @@ class Watcher:
             self.close()
             return
         self._queue.append((kind, change))
-        self._ready.set()
+        if len(self._queue) == 1:
+            self._pace.add(self)
+
+    def wake(self) -> None:
+        if self._queue:
+            self._ready.set()
 
     def close(self) -> None:
         self._closed = True
@@ -50,7 +57,7 @@ class Watcher:
 
     async def take(self, timeout: float) -> list[Event]:
         """What has come, all at once; nothing when the time is up."""
-        if not self._queue and not self._closed:
+        if not self._ready.is_set():
             try:
                 async with asyncio.timeout(timeout):
                     await self._ready.wait()
@@ -103,6 +110,7 @@ class Hub:
     """Watchers by kind; those that ask for one value of a field (one node's pods) are found by that value."""
 
     def __init__(self, store: Store) -> None:
+        self.pace = Pace()
         self._all: dict[str, set[Watcher]] = {}
         self._pinned: dict[str, dict[str, _Pins]] = {}
         store.listen("", self._offer)

@@ -47,8 +47,9 @@ class Session:
     async def chunks(self) -> AsyncIterator[bytes]:
         store = self.engine.store
         from_now = not self.revision or self.initial_end
-        watcher = Watcher(self.selection, store.revision if from_now else max(store.revision, self.revision or 0))
-        leave = self.engine.hub.add(self.served.table, watcher)
+        hub = self.engine.hub
+        watcher = Watcher(self.selection, store.revision if from_now else max(store.revision, self.revision or 0), hub.pace)
+        leave = hub.add(self.served.table, watcher)
         try:
             if from_now:
                 for chunk in self._initial():
