@@ -34,14 +34,20 @@ class Pace:
         if len(self._waiting) > 1:
             return  # the first one has seen to it
         loop = asyncio.get_running_loop()
-        left = self._began + self._seconds - loop.time()
+        now = loop.time()
+        left = self._began + self._seconds - now
         if left <= 0:
-            self._began, self._spent = loop.time(), 0
-        if left > 0 and self._spent >= self._wake_ups:
-            loop.call_later(left, self._wake_all)
+            self._began, self._spent = now, 0
+        if self._spent >= self._wake_ups:
+            loop.call_later(left, self._next_while)
         else:
             # Not now: what is committed together comes together.
             loop.call_soon(self._wake_all)
+
+    def _next_while(self) -> None:
+        """It begins with what waited for it. As long as that is much, nobody is woken in between."""
+        self._began, self._spent = asyncio.get_running_loop().time(), 0
+        self._wake_all()
 
     def _wake_all(self) -> None:
         waiting, self._waiting = self._waiting, []

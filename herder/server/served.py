@@ -26,6 +26,8 @@ class Strategy(Protocol):
     has_generation: bool
     graceful: bool
     """Does a deletion tell how long it takes, even if that is no time at all?"""
+    status_alone: bool
+    """Can the status be judged without the spec, and has no defaults of its own? Then the spec need not be read to write it."""
 
     def conform(self, obj: Document) -> str | None:
         """Brings what was read into shape; the sentence that says why it cannot be, if so."""

@@ -46,7 +46,7 @@ class BuiltinStrategy:
         self.unconditional_update = resource.qualified not in CONDITIONAL_UPDATE
         self.returns_deleted = resource.qualified in RETURNS_DELETED
         self.has_generation = resource.qualified in HAS_GENERATION
-        self.graceful = self._is_pod
+        self.graceful = self.status_alone = self._is_pod
 
     def conform(self, obj: Document) -> str | None:
         if self._is_crd:
@@ -173,6 +173,7 @@ class CustomStrategy:
     returns_deleted = False
     has_generation = True
     graceful = False
+    status_alone = False
 
     def __init__(self, resource: Resource, schema: Schema, validate: Validate | None, default: Default | None) -> None:
         self._resource = resource

@@ -27,6 +27,7 @@ from herder.server.metadata import (
     ordered,
     same_but_for_version,
 )
+from herder.server.partial import read_partly
 from herder.server.request import ANONYMOUS, ENGINE, User
 from herder.server.served import Served
 from herder.server.store import Record, StorageFullError, Store, StoreStopped
@@ -49,6 +50,8 @@ class Intent(msgspec.Struct, frozen=True):
     typed: bool = False
     # By server-side apply: who manages what is decided already, and comes with the object.
     applied: bool = False
+    # By a patch that reaches only metadata and status, of a kind that can be written so: nothing else is read.
+    partial: bool = False
     # Nobody, unless it is said: then nothing can be given away by mistake.
     user: User = ANONYMOUS
 
@@ -132,8 +135,8 @@ class Writes:
         try:
             if current is None:
                 raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
-            old = self._read(served, current)
-            new = make(self._read(served, current))
+            old, new = self._twice(served, current, intent)
+            new = make(new)
             check_update(served, new, old)
         except status.ApiError as error:
             if error.code in (404, 409):
@@ -181,7 +184,8 @@ class Writes:
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)
         strategy = served.strategy
-        strategy.default(new)
+        if not intent.partial:
+            strategy.default(new)
         if intent.subresource == "status":
             strategy.prepare_status(new, old)
         elif intent.subresource == "finalize":
@@ -197,6 +201,12 @@ class Writes:
             encoded=True,
         )
         _set_managers(new, entries)
+
+    def _twice(self, served: Served, record: Record, intent: Intent) -> tuple[Document, Document]:
+        """The stored object, and a copy to be changed."""
+        if intent.partial:
+            return read_partly(record.raw, managers=True), read_partly(record.raw, managers=False)
+        return self._read(served, record), self._read(served, record)
 
     def _read(self, served: Served, record: Record) -> Document:
         return served.from_stored(record.document())

@@ -147,6 +147,8 @@ def fields_of(entry: Entry) -> FieldSet:
 
 def without_change(entry: Entry, written: FieldSet, removed: FieldSet) -> Entry | None:
     """An entry without what another one wrote now, and without what is gone. None where nothing is left of it."""
+    if not _may_share(entry, written, removed):
+        return entry
     before = left = fields_of(entry)
     if written:
         taken = intersection(left, written)
@@ -157,6 +159,18 @@ def without_change(entry: Entry, written: FieldSet, removed: FieldSet) -> Entry 
     if not left:
         return None
     return entry if left is before else {**entry, "fieldsV1": left}
+
+
+def _may_share(entry: Entry, written: FieldSet, removed: FieldSet) -> bool:
+    """A set that is still bytes need not be read to see that it has nothing in common with others: it does not name where they
+    begin. Names may be written in more than one way; where one might be, this does not count."""
+    fields = entry.get("fieldsV1")
+    if not isinstance(fields, msgspec.Raw):
+        return True
+    encoded = bytes(fields)
+    if b"\\u" in encoded or b"\\/" in encoded or len(encoded) < len(b"{'f:x':{}}"):
+        return True
+    return any(msgspec.json.encode(element) in encoded for element in (*written, *removed))
 
 
 def _with_mine(entries: list[Entry], mine: FieldSet, writer: _Writer) -> list[Entry]:

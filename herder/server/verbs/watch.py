@@ -64,6 +64,7 @@ class Session:
                 yield chunk
         finally:
             leave()
+            watcher.silence()
 
     def _initial(self) -> Iterator[bytes]:
         """Everything that is there now, as if it had just been added; in pieces, since it may be much."""
@@ -91,16 +92,18 @@ class Session:
     async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
         bookmark_at = self._next_bookmark(_loop_time())
         while not watcher.closed and (now := _loop_time()) < self.ends:
-            if self.bookmarks and now >= bookmark_at:
+            if now >= bookmark_at:
                 # What still waits comes before the bookmark, which says that everything up to it has been seen.
                 yield b"".join([*self._frames(watcher.drain()), self._bookmark(self.engine.store.revision)])
                 bookmark_at = self._next_bookmark(now)
-            events = await watcher.take(min(bookmark_at, self.ends) - now)
+            events = await watcher.take(min(bookmark_at, self.ends))
             if events:
                 yield b"".join(self._frames(events))
 
     def _next_bookmark(self, now: float) -> float:
         last = self.ends - BOOKMARK_BEFORE_END
+        if not self.bookmarks:
+            return self.ends  # or it would be woken again and again for one that never comes
         return min(now + BOOKMARK_EVERY, last) if now < last else self.ends
 
     def _frames(self, events: Iterable[Event]) -> list[bytes]:
