@@ -7,6 +7,7 @@ from typing import Any
 
 from herder.api import builtin
 from herder.api.builtin.objectmeta import validate_meta, validate_meta_update
+from herder.api.builtin.semantics import without_repeats
 from herder.api.names import name_is_subdomain
 from herder.api.problems import Problem, not_supported
 from herder.api.validation import is_judged_again
@@ -78,6 +79,11 @@ class BuiltinStrategy:
     def validate_create(self, obj: Document, typed: bool) -> list[Problem]:
         problems = builtin.validate_create(self._group, self._kind, obj)
         return problems or (schema_problems(obj) if self._is_crd else [])
+
+    def validate_metadata(self, obj: Document) -> list[Problem]:
+        problems: list[Problem] = []
+        validate_meta(obj["metadata"], True, name_is_subdomain, problems)
+        return without_repeats(problems)
 
     def validate_update(self, new: Document, old: Document, typed: bool) -> list[Problem]:
         problems = builtin.validate_update(self._group, self._kind, new, old)
@@ -214,11 +220,15 @@ class CustomStrategy:
             new["status"] = reported
 
     def validate_create(self, obj: Document, typed: bool) -> list[Problem]:
-        problems: list[Problem] = []
-        validate_meta(obj["metadata"], self._resource.namespaced, name_is_subdomain, problems, custom=True)
+        problems = self.validate_metadata(obj)
         problems += self._schema.validate(obj, typed=typed)
         # Our own rules read the object as their types describe it: only once the schema says that it is of that shape.
         return problems or self._own(obj, None)
+
+    def validate_metadata(self, obj: Document) -> list[Problem]:
+        problems: list[Problem] = []
+        validate_meta(obj["metadata"], self._resource.namespaced, name_is_subdomain, problems, custom=True)
+        return problems
 
     def validate_update(self, new: Document, old: Document, typed: bool) -> list[Problem]:
         problems: list[Problem] = []
