@@ -112,7 +112,7 @@ class Writes:
         advice = advice_for(served.resource, obj, None)
         if template is not None:
             advice += template.advice
-            obj["spec"] = template.with_given(given or {})
+            obj.update(spec=template.with_given(given or {}), status=obj.pop("status"))  # in the usual order
         elif given:
             obj["spec"].update(given)
         outcome = await self._write(served, key, obj, None, intent)

@@ -41,7 +41,7 @@ class Session:
         self.shape = event_shaper(request, served, engine.world.now)
         # Herds of clients that started together should not all come back together.
         seconds = request.number("timeoutSeconds") or SHORTEST * (1 + engine.world.random())
-        self.ends = _loop_time() + seconds
+        self.ends = loop_time() + seconds
         check_options(request)
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -90,8 +90,8 @@ class Session:
                 yield kind, change
 
     async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
-        bookmark_at = self._next_bookmark(_loop_time())
-        while not watcher.closed and (now := _loop_time()) < self.ends:
+        bookmark_at = self._next_bookmark(loop_time())
+        while not watcher.closed and (now := loop_time()) < self.ends:
             if now >= bookmark_at:
                 # What still waits comes before the bookmark, which says that everything up to it has been seen.
                 yield b"".join([*self._frames(watcher.drain()), self._bookmark(self.engine.store.revision)])
@@ -124,7 +124,7 @@ class Session:
         return self._frame(BOOKMARK, msgspec.json.encode(document))
 
 
-def _loop_time() -> float:
+def loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 
