@@ -1,4 +1,4 @@
-"""Durable creates: 64 writers, a pod of 4 KB each. Pods of one template, as workloads make them; and pods of which no two are alike."""
+"""Durable creates: 64 writers, a pod of 4 KB each. Of one template, as workloads make them; and no two of them alike."""
 
 import asyncio
 
