@@ -25,32 +25,31 @@ class Pace:
     def __init__(self, seconds: float = WHILE, wake_ups: int = WAKE_UPS) -> None:
         self._seconds = seconds
         self._wake_ups = wake_ups
-        self._began = 0.0
+        self._ends = 0.0
         self._spent = 0
         self._waiting: list[Sleeper] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     def add(self, sleeper: Sleeper) -> None:
-        self._waiting.append(sleeper)
-        if len(self._waiting) > 1:
-            return  # the first one has seen to it
         loop = asyncio.get_running_loop()
-        now = loop.time()
-        left = self._began + self._seconds - now
-        if left <= 0:
-            self._began, self._spent = now, 0
-        if self._spent >= self._wake_ups:
-            loop.call_later(left, self._next_while)
-        else:
-            # Not now: what is committed together comes together.
-            loop.call_soon(self._wake_all)
+        if loop.time() >= self._ends:
+            # Where the loop is late, so is the timer: those who wait for it have waited long enough.
+            self._next_while()
+        if self._spent < self._wake_ups:
+            self._spent += 1
+            sleeper.wake()  # it runs when this turn is over, and finds all that was committed together
+            return
+        self._waiting.append(sleeper)
+        if self._timer is None:
+            self._timer = loop.call_at(self._ends, self._next_while)
 
     def _next_while(self) -> None:
-        """It begins with what waited for it. As long as that is much, nobody is woken in between."""
-        self._began, self._spent = asyncio.get_running_loop().time(), 0
-        self._wake_all()
-
-    def _wake_all(self) -> None:
+        """It begins with those who waited for it. As long as they are many, nobody is woken in between."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._ends = asyncio.get_running_loop().time() + self._seconds
         waiting, self._waiting = self._waiting, []
-        self._spent += len(waiting)
+        self._spent = len(waiting)
         for sleeper in waiting:
             sleeper.wake()
