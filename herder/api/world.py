@@ -7,6 +7,7 @@ import secrets
 import time
 import uuid
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 # Kubernetes leaves out vowels and look-alikes, so that no random suffix spells a word.
@@ -46,7 +47,13 @@ class RealWorld:
 
 def timestamp(seconds: float) -> str:
     """metav1.Time: RFC 3339, whole seconds, UTC."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _whole_second(int(seconds))
+
+
+@lru_cache(maxsize=16)
+def _whole_second(seconds: int) -> str:
+    """Hundreds of writes fall into the same second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(seconds: float) -> str:

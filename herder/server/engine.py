@@ -14,6 +14,7 @@ from herder.server.registry import Registry
 from herder.server.resources import Resource
 from herder.server.served import Served
 from herder.server.store import Store
+from herder.server.templates import Templates
 from herder.server.watching import Hub
 from herder.server.writes import Writes
 
@@ -25,6 +26,7 @@ class Engine:
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
         self.writes = Writes(store, world, self.access.guard)
+        self.templates = Templates()
         self.hub = Hub(store)
         self.budgets = BudgetIndex(store)
 

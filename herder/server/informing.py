@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version as installed_version
+from functools import cache
+from importlib.metadata import version
 
 import msgspec
 
@@ -126,7 +127,7 @@ def version_info() -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"{release}+herder-{installed_version('herder')}",
+        "gitVersion": f"{release}+herder-{_installed()}",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
@@ -134,3 +135,9 @@ def version_info() -> dict[str, str]:
         "compiler": "cpython",
         "platform": "linux/amd64",
     }
+
+
+@cache
+def _installed() -> str:
+    """Once: it is looked for on the disk, and clients ask for the version often."""
+    return version("herder")

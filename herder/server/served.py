@@ -26,6 +26,8 @@ class Strategy(Protocol):
     has_generation: bool
     graceful: bool
     """Does a deletion tell how long it takes, even if that is no time at all?"""
+    status_alone: bool
+    """Can the status be judged without the spec, and has no defaults of its own? Then the spec need not be read to write it."""
 
     def conform(self, obj: Document) -> str | None:
         """Brings what was read into shape; the sentence that says why it cannot be, if so."""
@@ -40,6 +42,10 @@ class Strategy(Protocol):
     def prepare_status(self, new: Document, old: Document) -> None: ...
 
     def validate_create(self, obj: Document, typed: bool) -> list[Problem]: ...
+
+    def validate_metadata(self, obj: Document) -> list[Problem]:
+        """Of a new object whose other parts were judged already; only where `status_alone`."""
+        ...
 
     def validate_update(self, new: Document, old: Document, typed: bool) -> list[Problem]: ...
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from herder.api import builtin
 from herder.api.builtin.objectmeta import validate_meta, validate_meta_update
+from herder.api.builtin.semantics import without_repeats
 from herder.api.names import name_is_subdomain
 from herder.api.problems import Problem, not_supported
 from herder.api.validation import is_judged_again
@@ -46,7 +47,7 @@ class BuiltinStrategy:
         self.unconditional_update = resource.qualified not in CONDITIONAL_UPDATE
         self.returns_deleted = resource.qualified in RETURNS_DELETED
         self.has_generation = resource.qualified in HAS_GENERATION
-        self.graceful = self._is_pod
+        self.graceful = self.status_alone = self._is_pod
 
     def conform(self, obj: Document) -> str | None:
         if self._is_crd:
@@ -78,6 +79,11 @@ class BuiltinStrategy:
     def validate_create(self, obj: Document, typed: bool) -> list[Problem]:
         problems = builtin.validate_create(self._group, self._kind, obj)
         return problems or (schema_problems(obj) if self._is_crd else [])
+
+    def validate_metadata(self, obj: Document) -> list[Problem]:
+        problems: list[Problem] = []
+        validate_meta(obj["metadata"], True, name_is_subdomain, problems)
+        return without_repeats(problems)
 
     def validate_update(self, new: Document, old: Document, typed: bool) -> list[Problem]:
         problems = builtin.validate_update(self._group, self._kind, new, old)
@@ -173,6 +179,7 @@ class CustomStrategy:
     returns_deleted = False
     has_generation = True
     graceful = False
+    status_alone = False
 
     def __init__(self, resource: Resource, schema: Schema, validate: Validate | None, default: Default | None) -> None:
         self._resource = resource
@@ -213,11 +220,15 @@ class CustomStrategy:
             new["status"] = reported
 
     def validate_create(self, obj: Document, typed: bool) -> list[Problem]:
-        problems: list[Problem] = []
-        validate_meta(obj["metadata"], self._resource.namespaced, name_is_subdomain, problems, custom=True)
+        problems = self.validate_metadata(obj)
         problems += self._schema.validate(obj, typed=typed)
         # Our own rules read the object as their types describe it: only once the schema says that it is of that shape.
         return problems or self._own(obj, None)
+
+    def validate_metadata(self, obj: Document) -> list[Problem]:
+        problems: list[Problem] = []
+        validate_meta(obj["metadata"], self._resource.namespaced, name_is_subdomain, problems, custom=True)
+        return problems
 
     def validate_update(self, new: Document, old: Document, typed: bool) -> list[Problem]:
         problems: list[Problem] = []

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from herder.server.pacing import Pace
 from herder.server.selection import Selection
 from herder.server.store import ADDED, DELETED, MODIFIED, Change, Store
 
@@ -18,15 +19,18 @@ Event = tuple[str, Change]
 class Watcher:
     """A queue between the store and one client. Offering never waits: a slow client only ever slows down itself."""
 
-    __slots__ = ("_closed", "_queue", "_ready", "floor", "selection")
+    __slots__ = ("_alarm", "_closed", "_pace", "_queue", "_waiting", "_woken", "floor", "selection")
 
-    def __init__(self, selection: Selection, floor: int) -> None:
+    def __init__(self, selection: Selection, floor: int, pace: Pace) -> None:
         self.selection = selection
         # Changes up to here are not for this watcher: it has them from elsewhere.
         self.floor = floor
         self._queue: deque[Event] = deque()
-        self._ready = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._woken = False
         self._closed = False
+        self._pace = pace
 
     def offer(self, change: Change) -> None:
         if change.revision <= self.floor or self._closed:
@@ -38,32 +42,57 @@ class Watcher:
             self.close()
             return
         self._queue.append((kind, change))
-        self._ready.set()
+        if len(self._queue) == 1:
+            self._pace.add(self)
+
+    def wake(self) -> None:
+        if self._queue:
+            self._woken = True
+            self._go_on()
 
     def close(self) -> None:
-        self._closed = True
-        self._ready.set()
+        self._closed = self._woken = True
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     @property
     def closed(self) -> bool:
         return self._closed
 
-    async def take(self, timeout: float) -> list[Event]:
+    async def take(self, until: float) -> list[Event]:
         """What has come, all at once; nothing when the time is up."""
-        if not self._queue and not self._closed:
+        if not self._woken:
+            self._waiting = asyncio.get_running_loop().create_future()
+            self._set_alarm(until)
             try:
-                async with asyncio.timeout(timeout):
-                    await self._ready.wait()
-            except TimeoutError:
-                return []
-        return self.drain()
+                await self._waiting
+            finally:
+                self._waiting = None
+        return self.drain() if self._woken else []
+
+    def _set_alarm(self, until: float) -> None:
+        """Kept from one time to the next: it seldom changes, and most often something comes before it goes off."""
+        if self._alarm is None or self._alarm.when() != until:
+            self.silence()
+            self._alarm = asyncio.get_running_loop().call_at(until, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._go_on()
+
+    def silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     def drain(self) -> list[Event]:
         """What has come, without waiting."""
         events = list(self._queue)
         self._queue.clear()
-        if not self._closed:
-            self._ready.clear()
+        self._woken = self._closed
         return events
 
 
@@ -103,6 +132,7 @@ class Hub:
     """Watchers by kind; those that ask for one value of a field (one node's pods) are found by that value."""
 
     def __init__(self, store: Store) -> None:
+        self.pace = Pace()
         self._all: dict[str, set[Watcher]] = {}
         self._pinned: dict[str, dict[str, _Pins]] = {}
         store.listen("", self._offer)

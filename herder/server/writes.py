@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from herder.api.problems import Problem
 from herder.api.world import World, timestamp
 from herder.server import status
 from herder.server.advising import advice_for
@@ -27,10 +28,12 @@ from herder.server.metadata import (
     ordered,
     same_but_for_version,
 )
+from herder.server.partial import read_partly
 from herder.server.request import ANONYMOUS, ENGINE, User
 from herder.server.served import Served
 from herder.server.store import Record, StorageFullError, Store, StoreStopped
 from herder.server.store.records import key_of
+from herder.server.templates import Template
 from herder.server.validation import check_update
 
 Document = dict[str, Any]
@@ -49,6 +52,8 @@ class Intent(msgspec.Struct, frozen=True):
     typed: bool = False
     # By server-side apply: who manages what is decided already, and comes with the object.
     applied: bool = False
+    # By a patch that reaches only metadata and status, of a kind that can be written so: nothing else is read.
+    partial: bool = False
     # Nobody, unless it is said: then nothing can be given away by mistake.
     user: User = ANONYMOUS
 
@@ -84,23 +89,18 @@ class Writes:
         intent: Intent,
         given: Document | None = None,
         entries: list[Document] | None = None,
+        template: Template | None = None,
     ) -> Outcome:
-        """`given`: what admission adds to the spec, which belongs to no field manager. `entries`: who manages what, if decided."""
+        """`given`: what admission adds to the spec, which belongs to no field manager. `entries`: who manages what, if decided.
+        `template`: what is known of the spec, which the object then comes without."""
         metadata = metadata_of(obj)
         versioned = bool(metadata.get("resourceVersion"))
         begin_life(obj, self.world)
         self._name(served, metadata)
-        served.strategy.default(obj)
-        self._guard(served, obj, None, intent.user)
-        # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
-        if entries is None:
-            entries = managed_fields_after_create(
-                *(obj, served.fields, intent.manager, metadata["creationTimestamp"]), reset=served.reset(""), encoded=True
-            )
-        served.strategy.prepare_create(obj)
-        problems = served.strategy.validate_create(obj, intent.typed)
-        if problems:
-            raise status.invalid(served.spoken_of, metadata.get("name", ""), problems)
+        if template is None:
+            entries = self._judge(served, obj, intent, entries)
+        else:
+            entries = self._judge_rest(served, obj, intent, template)
         if versioned:
             raise status.ApiError(500, "", "resourceVersion should not be set on objects to be created")
         key = key_of(metadata.get("namespace", ""), metadata["name"])
@@ -109,12 +109,45 @@ class Writes:
             raise status.already_exists(served.resource, metadata["name"], existing.terminating)
         if entries:
             metadata["managedFields"] = entries
-        if given:
-            obj["spec"].update(given)
         advice = advice_for(served.resource, obj, None)
+        if template is not None:
+            advice += template.advice
+            obj.update(spec=template.with_given(given or {}), status=obj.pop("status"))  # in the usual order
+        elif given:
+            obj["spec"].update(given)
         outcome = await self._write(served, key, obj, None, intent)
         outcome.advice = advice
         return outcome
+
+    def _judge(self, served: Served, obj: Document, intent: Intent, entries: list[Document] | None) -> list[Document]:
+        """Makes it what is stored, or refuses it. Returns who manages what."""
+        served.strategy.default(obj)
+        self._guard(served, obj, None, intent.user)
+        # Before the server adds anything of its own: the manager owns what it sent, and the defaults that follow from it.
+        if entries is None:
+            entries = self._entries_of_new(served, obj, intent)
+        served.strategy.prepare_create(obj)
+        self._refuse(served, obj, served.strategy.validate_create(obj, intent.typed))
+        return entries
+
+    def _judge_rest(self, served: Served, obj: Document, intent: Intent, template: Template) -> list[Document]:
+        """The same for one whose spec has been judged before."""
+        self._guard(served, obj, None, intent.user)
+        entries = self._entries_of_new(served, obj, intent, {"f:spec": template.fields})
+        served.strategy.prepare_create(obj)
+        obj["status"]["qosClass"] = template.quality
+        self._refuse(served, obj, served.strategy.validate_metadata(obj))
+        return entries
+
+    def _entries_of_new(self, served: Served, obj: Document, intent: Intent, known: Document | None = None) -> list[Document]:
+        created = obj["metadata"]["creationTimestamp"]
+        return managed_fields_after_create(
+            *(obj, served.fields, intent.manager, created), reset=served.reset(""), encoded=True, known=known
+        )
+
+    def _refuse(self, served: Served, obj: Document, problems: list[Problem]) -> None:
+        if problems:
+            raise status.invalid(served.spoken_of, obj["metadata"].get("name", ""), problems)
 
     def _name(self, served: Served, metadata: Document) -> None:
         if metadata.get("name") or not metadata.get("generateName"):
@@ -132,8 +165,8 @@ class Writes:
         try:
             if current is None:
                 raise status.not_found(served.resource, key.rsplit("/", 1)[-1])
-            old = self._read(served, current)
-            new = make(self._read(served, current))
+            old, new = self._twice(served, current, intent)
+            new = make(new)
             check_update(served, new, old)
         except status.ApiError as error:
             if error.code in (404, 409):
@@ -181,7 +214,8 @@ class Writes:
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)
         strategy = served.strategy
-        strategy.default(new)
+        if not intent.partial:
+            strategy.default(new)
         if intent.subresource == "status":
             strategy.prepare_status(new, old)
         elif intent.subresource == "finalize":
@@ -197,6 +231,12 @@ class Writes:
             encoded=True,
         )
         _set_managers(new, entries)
+
+    def _twice(self, served: Served, record: Record, intent: Intent) -> tuple[Document, Document]:
+        """The stored object, and a copy to be changed."""
+        if intent.partial:
+            return read_partly(record.raw, managers=True), read_partly(record.raw, managers=False)
+        return self._read(served, record), self._read(served, record)
 
     def _read(self, served: Served, record: Record) -> Document:
         return served.from_stored(record.document())

@@ -12,6 +12,7 @@ from herder.server import builtin_schemas, status
 from herder.server.bodies import IGNORE, STRICT, as_object, check_depth, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
 from herder.server.nesting import too_deep
+from herder.server.partial import is_of_status, only_read
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch, apply_strategic_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS
 from herder.server.presenting import one
@@ -111,7 +112,11 @@ def _apply_strategic(document: Document, patch: Document, schema: Document) -> D
         raise status.bad_request(str(error)) from None
 
 
-def patched(request: Request, served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
+def patched(
+    request: Request, served: Served, target: Target, change: Callable[[Document], Any], *, partial: bool = False
+) -> Callable[[Document], Document]:
+    """`partial`: the document comes without what the patch does not reach."""
+
     def make(document: Document) -> Document:
         stored_uid = document["metadata"]["uid"]
         new = change(document)
@@ -124,15 +129,16 @@ def patched(request: Request, served: Served, target: Target, change: Callable[[
         resource = served.resource
         if (new.get("kind"), new.get("apiVersion")) != (resource.kind, resource.group_version):
             raise status.invalid_patch(f"kind and apiVersion must stay {resource.kind} and {resource.group_version}")
-        _check_fields(request, served, new)
+        _check_fields(request, served, new, partial)
         return new
 
     return make
 
 
-def _check_fields(request: Request, served: Served, new: Document) -> None:
+def _check_fields(request: Request, served: Served, new: Document, partial: bool) -> None:
+    looked_at = only_read(new) if partial else new
     try:
-        check_fields(request, served, new, msgspec.json.encode(new), once=True)
+        check_fields(request, served, looked_at, msgspec.json.encode(looked_at), once=True)
     except RecursionError:
         raise status.invalid_patch(too_deep()) from None
     except status.ApiError as error:
@@ -145,8 +151,19 @@ async def patch(engine: Engine, served: Served, target: Target, request: Request
     if media_type(request) == APPLY_PATCH:
         check_patch_type(request, served)
         return await apply(engine, served, target, request)
-    make = patched(request, served, target, read_patch(request, served, served.schema.root.raw))
-    intent = Intent(request.manager, request.dry_run, target.subresource, user=request.user)
+    partial = _is_partial(request, served, target)
+    make = patched(request, served, target, read_patch(request, served, served.schema.root.raw), partial=partial)
+    intent = Intent(request.manager, request.dry_run, target.subresource, partial=partial, user=request.user)
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
     request.warnings.extend(outcome.advice)
     return one(request, served, outcome.raw, engine.world.now())
+
+
+def _is_partial(request: Request, served: Served, target: Target) -> bool:
+    """Is it what the agents of nodes send all the time, which needs little of the object?"""
+    return (
+        target.subresource == "status"
+        and served.strategy.status_alone
+        and media_type(request) in (MERGE_PATCH, STRATEGIC_PATCH)
+        and is_of_status(request.body)
+    )

@@ -41,14 +41,15 @@ class Session:
         self.shape = event_shaper(request, served, engine.world.now)
         # Herds of clients that started together should not all come back together.
         seconds = request.number("timeoutSeconds") or SHORTEST * (1 + engine.world.random())
-        self.ends = _loop_time() + seconds
+        self.ends = loop_time() + seconds
         check_options(request)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         store = self.engine.store
         from_now = not self.revision or self.initial_end
-        watcher = Watcher(self.selection, store.revision if from_now else max(store.revision, self.revision or 0))
-        leave = self.engine.hub.add(self.served.table, watcher)
+        hub = self.engine.hub
+        watcher = Watcher(self.selection, store.revision if from_now else max(store.revision, self.revision or 0), hub.pace)
+        leave = hub.add(self.served.table, watcher)
         try:
             if from_now:
                 for chunk in self._initial():
@@ -63,6 +64,7 @@ class Session:
                 yield chunk
         finally:
             leave()
+            watcher.silence()
 
     def _initial(self) -> Iterator[bytes]:
         """Everything that is there now, as if it had just been added; in pieces, since it may be much."""
@@ -88,18 +90,20 @@ class Session:
                 yield kind, change
 
     async def _live(self, watcher: Watcher) -> AsyncIterator[bytes]:
-        bookmark_at = self._next_bookmark(_loop_time())
-        while not watcher.closed and (now := _loop_time()) < self.ends:
-            if self.bookmarks and now >= bookmark_at:
+        bookmark_at = self._next_bookmark(loop_time())
+        while not watcher.closed and (now := loop_time()) < self.ends:
+            if now >= bookmark_at:
                 # What still waits comes before the bookmark, which says that everything up to it has been seen.
                 yield b"".join([*self._frames(watcher.drain()), self._bookmark(self.engine.store.revision)])
                 bookmark_at = self._next_bookmark(now)
-            events = await watcher.take(min(bookmark_at, self.ends) - now)
+            events = await watcher.take(min(bookmark_at, self.ends))
             if events:
                 yield b"".join(self._frames(events))
 
     def _next_bookmark(self, now: float) -> float:
         last = self.ends - BOOKMARK_BEFORE_END
+        if not self.bookmarks:
+            return self.ends  # or it would be woken again and again for one that never comes
         return min(now + BOOKMARK_EVERY, last) if now < last else self.ends
 
     def _frames(self, events: Iterable[Event]) -> list[bytes]:
@@ -120,7 +124,7 @@ class Session:
         return self._frame(BOOKMARK, msgspec.json.encode(document))
 
 
-def _loop_time() -> float:
+def loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 

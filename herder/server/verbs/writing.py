@@ -18,6 +18,7 @@ from herder.server.selection import selection_of
 from herder.server.served import Served
 from herder.server.store import Record
 from herder.server.store.records import key_of
+from herder.server.templates import Template
 from herder.server.verbs.naming import check_namespace
 from herder.server.writes import Intent, Outcome
 
@@ -36,10 +37,25 @@ def intent_of(request: Request, target: Target, typed: bool) -> Intent:
 
 
 async def create(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    known = engine.templates.read(request, served)
+    if known is not None:
+        return await _create_alike(engine, served, target, request, *known)
     document, typed = read_document(request, served)
     check_namespace(document, target, served)
     given = admit_create(engine, served, target.namespace, document)
     outcome = await engine.writes.create(served, document, intent_of(request, target, typed), given)
+    if typed and served.strategy.status_alone and not request.warnings:
+        engine.templates.learn(request, outcome.raw, outcome.advice)
+    return _answer(engine, served, request, outcome, 201)
+
+
+async def _create_alike(
+    engine: Engine, served: Served, target: Target, request: Request, document: Document, template: Template
+) -> Answer:
+    """One whose spec is known already."""
+    check_namespace(document, target, served)
+    given = admit_create(engine, served, target.namespace, {**document, "spec": {}})
+    outcome = await engine.writes.create(served, document, intent_of(request, target, True), given, template=template)
     return _answer(engine, served, request, outcome, 201)
 
 

@@ -44,18 +44,18 @@ class Inside:
         self.store = running.engine.store
 
     async def ask(self, method: str, path: str, body: Any = None, user: User = ENGINE, **headers: str) -> tuple[int, Json]:
-        answer = await self.router.handle(self._request(method, path, body, user, headers))
+        answer = await self.router.handle(self.request(method, path, body, user, **headers))
         assert isinstance(answer, Response)
         return answer.status, msgspec.json.decode(answer.body)
 
     async def watch(self, path: str) -> AsyncIterator[Json]:
-        answer = await self.router.handle(self._request("GET", path, None, ENGINE, {}))
+        answer = await self.router.handle(self.request("GET", path, None))
         assert isinstance(answer, Stream), answer
         async for chunk in answer.chunks():
             for line in chunk.splitlines():
                 yield msgspec.json.decode(line)
 
-    def _request(self, method: str, path: str, body: Any, user: User, headers: dict[str, str]) -> Request:
+    def request(self, method: str, path: str, body: Any, user: User = ENGINE, **headers: str) -> Request:
         where, _, query = path.partition("?")
         raw = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
         named = {name.replace("_", "-").title(): value for name, value in headers.items()}

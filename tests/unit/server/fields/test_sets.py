@@ -1,9 +1,11 @@
 """Sets of paths behave as sets, whatever form they are kept in."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from herder.server.fields import contains, difference, intersection, of_paths, paths, union, without
+from herder.server.fields.managed import without_change
 from herder.server.fields.sets import FieldSet
 
 Path = tuple[str, ...]
@@ -49,3 +51,16 @@ def test_nothing_is_changed_in_place_and_every_result_is_in_its_shortest_form(on
         assert result == of_paths(as_paths(result))
     assert as_paths(left) == one
     assert as_paths(right) == other
+
+
+@given(some_paths, some_paths, some_paths)
+def test_an_entry_that_is_still_bytes_loses_the_same_as_one_that_was_read(one: set[Path], written: set[Path], removed: set[Path]):
+    fields, now, gone = of_paths(one), of_paths(written), of_paths(removed)
+    read = without_change({"manager": "m", "fieldsV1": fields}, now, gone)
+    as_bytes = without_change({"manager": "m", "fieldsV1": msgspec.Raw(msgspec.json.encode(fields))}, now, gone)
+    assert msgspec.json.decode(msgspec.json.encode(as_bytes)) == read
+
+
+def test_an_entry_whose_names_are_written_with_escapes_is_read():
+    entry = {"fieldsV1": msgspec.Raw(b'{"\\u0066:a":{}}')}
+    assert without_change(entry, of_paths([("f:a",)]), {}) is None
