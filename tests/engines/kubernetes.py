@@ -73,7 +73,7 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     etcd_port, peer_port, port = free_ports(3)
     authority = Authority(folder)
     admin = authority.sign("admin", "system:masters")
-    engine = _engine(folder, f"https://127.0.0.1:{port}", authority, admin)
+    engine = engine_at(folder, f"https://127.0.0.1:{port}", authority, admin)
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
     try:
@@ -93,7 +93,7 @@ def _wait_for_controllers(manager: Child, patience: float = 30) -> None:
         time.sleep(0.05)
 
 
-def _engine(folder: Path, server: str, authority: Authority, admin: Pair) -> Engine:
+def engine_at(folder: Path, server: str, authority: Authority, admin: Pair) -> Engine:
     kubeconfig = folder / "kubeconfig"
     user = {"client-certificate": str(admin.certificate), "client-key": str(admin.key)}
     document = {

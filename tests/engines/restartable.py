@@ -10,7 +10,7 @@ from herder.server.store import Database, InlineWriter, Store
 from tests.engines.certificates import Authority, write_key
 from tests.engines.embedded import find_program, read_kubeconfig
 from tests.engines.engine import Engine
-from tests.engines.kubernetes import api_server_command, etcd_command, find_programs
+from tests.engines.kubernetes import api_server_command, engine_at, etcd_command, find_programs
 from tests.engines.processes import Child, client_context, free_ports, wait_until_file, wait_until_ready
 
 
@@ -46,7 +46,18 @@ def restartable(name: str, folder: Path) -> Generator[Restartable]:
 def _embedded(folder: Path) -> Generator[Restartable]:
     (port,) = free_ports(1)
     kubeconfig, data = folder / "kubeconfig", folder / "data"
-    arguments = ["up", "--data", str(data), "--listen", f"127.0.0.1:{port}", "--nodes", "0", "--kubeconfig", str(kubeconfig)]
+    arguments = [
+        "up",
+        "--data",
+        str(data),
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--nodes",
+        "0",
+        "--no-controllers",
+        "--kubeconfig",
+        str(kubeconfig),
+    ]
 
     def start() -> Child:
         return Child([str(find_program()), *arguments], folder / "herder.log")
@@ -73,7 +84,7 @@ def _kubernetes(folder: Path) -> Generator[Restartable]:
     admin, serving = authority.sign("admin", "system:masters"), authority.sign("serving")
     write_key(folder / "accounts.key")
     server = f"https://127.0.0.1:{port}"
-    engine = Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, folder / "kubeconfig")
+    engine = engine_at(folder, server, authority, admin)
 
     def start(command: list[str]) -> Child:
         return Child([str(programs / command[0]), *command[1:]], folder / f"{command[0]}.log")
