@@ -7,7 +7,7 @@ import pytest
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        first, count = metafunc.config.getoption("--seed"), metafunc.config.getoption("--seeds")
+        first, count = int(metafunc.config.getoption("--seed") or 0), int(metafunc.config.getoption("--seeds") or 1)
         metafunc.parametrize("seed", range(first, first + count), ids=lambda seed: f"seed{seed}")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from herder.kube.resources import Anything, Key
 from herder.kube.transport import Call, Reply
 from tests.simulation.mutations import Json, Mutation, mutations
-from tests.simulation.simulation import Simulation
+from tests.simulation.simulation import Simulation, Wedged
 
 # How our rules say that a field stays as it is.
 ONE_WAY = (b"can be set once and then stays", b"is immutable")
@@ -58,7 +58,13 @@ class Inputs:
         self.accepted += 1
         if not mutation.valid:
             self._note(mutation, "was taken although its schema says no")
-        await self._settle(self._simulation)
+        try:
+            await self._settle(self._simulation)
+            await self._go_back(mutation, before)
+        except Wedged as error:
+            self._note(mutation, str(error))
+
+    async def _go_back(self, mutation: Mutation, before: bytes) -> None:
         back = await self._put(self._original)
         if back.status >= 400:
             self._note(mutation, "" if self._is_meant(back) else f"there is no way back: {back.body.decode()}")

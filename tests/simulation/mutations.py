@@ -62,8 +62,7 @@ def mutations(schema: Json, current: Any, path: Path = ("spec",), *, there: bool
 
 
 def _inside(schema: Json, current: Any) -> Iterator[tuple[str | int, Json]]:
-    for name, inner in (schema.get("properties") or {}).items():
-        yield name, inner
+    yield from (schema.get("properties") or {}).items()
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         yield next(iter(current), "a") if isinstance(current, dict) else "a", values
@@ -148,7 +147,7 @@ def _step(at: Any, step: str | int, following: str | int) -> Any:
 
 
 def _put(at: Any, step: str | int, value: Any) -> None:
-    if isinstance(at, list) and isinstance(step, int) and step >= len(at):
-        at.append(value)
-    else:
+    if isinstance(at, dict):
         at[step] = value
+    elif isinstance(step, int):
+        at[step : step + 1] = [value]

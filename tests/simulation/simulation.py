@@ -81,6 +81,18 @@ class Simulation:
                 raise Wedged(f"still writing after {patience:.0f} s; the last of it:\n{self.trace.tail(30)}")
             await asyncio.sleep(wait)
 
+    def fell_through(self, context: dict[str, Any]) -> None:
+        """An error that nobody caught. Those of tasks that nobody waits for come when the garbage is collected: at any time."""
+        if "handle" in context:
+            self.trace.add("log", f"error {context['message']}: {context.get('exception')!r}")
+
+    def end(self) -> None:
+        """What is done while all this is cleared away is no part of it any more."""
+        self.trace.end()
+        for machine in self.machines.values():
+            machine.restarts = False
+            machine.crash()
+
 
 async def _for_ever(_: Machine) -> None:
     await asyncio.Event().wait()
@@ -100,8 +112,12 @@ async def _run(
     loop: VirtualLoop, seed: int, main: Callable[[Simulation], Awaitable[T]], kinds: Sequence[KindInfo], settings: dict[str, Any]
 ) -> T:
     simulation = Simulation(loop, seed, kinds, **settings)
+    loop.set_exception_handler(lambda _, context: simulation.fell_through(context))
     with simulation.trace.logs():
-        return await main(simulation)
+        try:
+            return await main(simulation)
+        finally:
+            simulation.end()
 
 
 def _close(loop: VirtualLoop) -> None:

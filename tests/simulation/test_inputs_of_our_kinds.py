@@ -23,8 +23,9 @@ def _example(info: KindInfo) -> dict[str, Any]:
 
 
 def _resource(info: KindInfo) -> Resource[Any]:
+    view: Any = info.view
     return Resource(
-        group=info.group, version=info.version, plural=info.plural, kind=info.kind, namespaced=info.namespaced, view=info.view
+        group=info.group, version=info.version, plural=info.plural, kind=info.kind, namespaced=info.namespaced, view=view
     )
 
 

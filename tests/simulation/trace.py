@@ -15,12 +15,15 @@ class Trace:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self.lines: list[str] = []
+        self._ended = False
+
+    def end(self) -> None:
+        self._ended = True
 
     def add(self, who: str, text: str) -> None:
+        if self._ended:
+            return
         self.lines.append(f"{self._now():12.6f} {who}: {text}")
-
-    def hash(self) -> str:
-        return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()
 
     def tail(self, lines: int) -> str:
         return "\n".join(self.lines[-lines:])
@@ -39,6 +42,10 @@ class Trace:
         words = " ".join(f"{key}={_plain(value)}" for key, value in sorted(event.items()) if key != "event")
         self.add("log", f"{level} {event.get('event', '')} {words}".rstrip())
         raise structlog.DropEvent
+
+
+def hash_of(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _plain(value: Any) -> str:

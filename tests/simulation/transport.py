@@ -1,4 +1,4 @@
-"""A transport of one life of one machine: what it says goes over the wire, with its faults, to the server of the same simulation."""
+"""The transport of one life of one machine: what it says goes over the wire, with its faults, to the simulation's own server."""
 
 from __future__ import annotations
 
