@@ -13,25 +13,34 @@ from herder.kube.events import Recorder
 from herder.kube.fenced import FencedTransport
 from herder.kube.kit import Kit, Start, run_controllers
 from herder.kube.leases import LeaderElection, Settings
-from herder.nodes.agent import NodeAgent
+from herder.nodes.agent import NodeAgent, Parts
+from herder.nodes.guests import NoVolumes
+from herder.nodes.node import NodeSettings
+from herder.nodes.plain import PlainPods
+from herder.nodes.runtimes.simulated import SimulatedRuntime
 from tests.simulation.machine import Machine
 from tests.simulation.simulation import Simulation
 
-CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 CONTROLLERS = "controllers"
 NODES = "nodes"
+RENEW_EVERY = NodeSettings(name="").renew_every
+# Renewals are a good part of what a simulation has to do, and a leader that renews less often leads as well.
+UNHURRIED = Settings(retry_period=5.0)
 
 
-def node(simulation: Simulation, name: str) -> Machine:
-    """A node; killed, its agent is gone until it is started again."""
+def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY) -> Machine:
+    """A node with its agent; killed, both are gone with all that ran there, until it is started again."""
 
     async def main(machine: Machine) -> None:
-        await NodeAgent(simulation.client(machine, NODES), machine.world, name, "simulated://1", CAPACITY).run()
+        settings = NodeSettings(name=name, renew_every=renew_every)
+        runtime = SimulatedRuntime(name, machine.world, simulation.guest_network)
+        parts = Parts(NoVolumes(), plain=PlainPods(machine.world))
+        await NodeAgent(simulation.client(machine, NODES), machine.world, settings, runtime, parts, CollectorRegistry()).run()
 
     return simulation.machine(name, main)
 
 
-def controllers(simulation: Simulation, name: str, starts: Sequence[Start], settings: Settings | None = None) -> Machine:
+def controllers(simulation: Simulation, name: str, starts: Sequence[Start], settings: Settings = UNHURRIED) -> Machine:
     """A process as `herder controllers` is one: it stands by, and works while it leads."""
 
     async def main(machine: Machine) -> None:

@@ -6,6 +6,7 @@ A fault that says nothing else befalls the n-th write of a role; those that take
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 
 import msgspec
@@ -264,10 +265,8 @@ ON_WRITES: tuple[type[OnWrite], ...] = (
 
 async def _later(seconds: float, go: Go) -> None:
     await asyncio.sleep(seconds)
-    try:
+    with contextlib.suppress(KubeError):
         await go()
-    except KubeError:
-        pass
 
 
 def _says(code: int, reason: str, message: str, details: dict[str, int] | None = None) -> Reply:

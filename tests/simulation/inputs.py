@@ -1,4 +1,4 @@
-"""Each field of a kind is changed in turn, on an object that is there: refused in words, or taken; and there is always a way back."""
+"""Each field of a kind is changed in turn, on an object that is there: refused in words, or taken; and there is a way back."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Inputs:
         self.refused = 0
         self.wrong: list[str] = []
 
-    async def go_through(self, schema: Json, only: Callable[[int], bool] = lambda _: True) -> None:
-        """All mutations of the spec. `only` picks some of them by number, for a quick look."""
+    async def go_through(self, schema: Json, most: int = 0, seed: int = 0) -> None:
+        """All mutations of the spec; or about so many of them, others for each seed."""
         await self._create()
         before = await self._state()
-        spec = schema["properties"]["spec"]
-        for number, mutation in enumerate(mutations(spec, self._original["spec"])):
-            if only(number):
-                await self._try(mutation, before)
+        found = list(mutations(schema["properties"]["spec"], self._original["spec"]))
+        stride = max(1, round(len(found) / most)) if most else 1
+        for mutation in found[seed % stride :: stride]:
+            await self._try(mutation, before)
 
     async def _create(self) -> None:
         path = self._resource.path(self._key.namespace)

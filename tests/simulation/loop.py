@@ -15,7 +15,7 @@ MOST_ROUNDS = 500_000
 
 
 class Stuck(BaseException):
-    """Nobody has a timer and nobody can be woken, or somebody is busy for ever. Not an Exception: nothing may take it for a fault."""
+    """Nobody can be woken any more, or somebody is busy for ever. Not an Exception: nothing may take it for a fault."""
 
 
 class _NoSockets(selectors.BaseSelector):

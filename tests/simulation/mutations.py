@@ -1,4 +1,4 @@
-"""What people may write into one field after another, made from the schema of the kind: the edges of what is right, and what is wrong.
+"""What people may write into one field after another, made from the kind's schema: the edges of what is right, and what is wrong.
 
 As Acto does it: one field at a time, on an object that is right otherwise.
 """

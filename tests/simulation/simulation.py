@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from herder.api.registry import KindInfo
 from herder.kube.client import Client
+from herder.nodes.runtimes.simulated import Network
 from herder.server.request import ENGINE, User
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.machine import Machine, Main, owned_tasks
@@ -39,6 +40,8 @@ class Simulation:
         self.machines: dict[str, Machine] = {}
         self.wires: dict[str, Wire] = {}
         self.server = ApiServer(kinds)
+        # Over which the nodes copy guests to each other.
+        self.guest_network = Network()
         self._traced = self.trace if traced else None
         self._network = SimulatedWorld(loop, seed, "network")
         self._latency = latency

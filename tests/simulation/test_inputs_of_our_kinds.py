@@ -13,6 +13,8 @@ from tests.simulation.inputs import Inputs
 from tests.simulation.simulation import Simulation, simulate
 
 FOLDER = Path(__file__).parents[2] / "examples"
+# Of a kind and a seed. Machines have thousands of fields: `--seeds 6` tries all of them.
+MOST = 400
 DOCUMENTS: list[dict[str, Any]] = [one for path in sorted(FOLDER.glob("*.yaml")) for one in yaml.safe_load_all(path.read_text())]
 
 
@@ -34,10 +36,10 @@ def test_every_field_is_refused_in_words_or_taken_and_there_is_a_way_back(info: 
     async def main(simulation: Simulation) -> Inputs:
         await simulation.started()
         inputs = Inputs(simulation, _resource(info), _example(info))
-        await inputs.go_through(schema_of_kind(info.view))
+        await inputs.go_through(schema_of_kind(info.view), MOST, seed)
         return inputs
 
     inputs = simulate(seed, main, [info], traced=False, latency=False)
     assert not inputs.wrong, "\n".join(inputs.wrong[:20])
-    assert inputs.accepted > 3
+    assert inputs.accepted
     assert inputs.refused > 3
