@@ -48,6 +48,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._virtual_now = 0.0
         self._rounds = 0
         super().__init__(_NoSockets(self._advance))
+        # That of the real clock is finer than what a number can tell after a year: a timer would be due, and never run.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         return self._virtual_now

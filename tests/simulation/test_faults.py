@@ -81,7 +81,10 @@ def test_a_stale_cache_hears_nothing_for_a_while() -> None:
 
 def test_broken_watches_go_on_and_forgotten_ones_begin_anew() -> None:
     broken = _after_fault(faults.WatchBroken("controllers", 1))
-    assert _lines(broken, "broken off")
+    assert len(_lines(broken, "broken off")) == 2
+    # Each of the two goes on from where it was, at the first attempt, and stays.
+    assert len(_lines(broken, "resourceVersion=[1-9].* -> watching")) == 2
+    assert not _lines(broken, " -> ended")
     forgotten = _after_fault(faults.WatchForgotten("controllers", 1))
     assert len(_lines(forgotten, "sendInitialEvents=true.* -> watching")) > len(
         _lines(broken, "sendInitialEvents=true.* -> watching")

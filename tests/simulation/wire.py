@@ -69,7 +69,7 @@ class Connection:
         self.broken = False
 
     def push(self, piece: bytes) -> None:
-        if not self.ended:
+        if piece and not self.ended:
             self._lines += piece.splitlines(keepends=True)
             self._ready.set()
 

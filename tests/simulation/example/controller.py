@@ -1,4 +1,4 @@
-"""The shape of a controller: told a name, it reads the cache, asks the rules and carries the plan out; each step can be repeated."""
+"""The shape of a controller: told a name, it reads the cache, asks the rules, carries the plan out; each step can be repeated."""
 
 from __future__ import annotations
 
