@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
-from herder.kube.cache import Caches
-from herder.kube.client import Client
-from herder.kube.events import Recorder
-from herder.kube.fenced import FencedTransport
-from herder.kube.kit import Kit, Start, run_controllers
-from herder.kube.leases import LeaderElection, Settings
+from herder.app.controllers_process import Process, Settings
+from herder.kube.kit import Start
+from herder.kube.leases import Settings as Lease
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
 from herder.nodes.node import NodeSettings
@@ -25,7 +21,7 @@ CONTROLLERS = "controllers"
 NODES = "nodes"
 RENEW_EVERY = NodeSettings(name="").renew_every
 # Renewals are a good part of what a simulation has to do, and a leader that renews less often leads as well.
-UNHURRIED = Settings(retry_period=5.0)
+UNHURRIED = Lease(retry_period=5.0)
 
 
 def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY) -> Machine:
@@ -40,24 +36,12 @@ def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY) ->
     return simulation.machine(name, main)
 
 
-def controllers(simulation: Simulation, name: str, starts: Sequence[Start], settings: Settings = UNHURRIED) -> Machine:
-    """A process as `herder controllers` is one: it stands by, and works while it leads."""
+def controllers(simulation: Simulation, name: str, starts: Sequence[Start], lease: Lease = UNHURRIED) -> Machine:
+    """A process as `herder controllers` starts it: it stands by, and works while it leads."""
 
     async def main(machine: Machine) -> None:
-        transport = simulation.transport(machine, CONTROLLERS)
-        registry = CollectorRegistry()
-        identity = f"{machine.name}-{machine.lives}"
-        election = LeaderElection(Client(transport, CONTROLLERS), machine.world, identity, settings, registry=registry)
-
-        async def lead() -> None:
-            client = Client(FencedTransport(transport, election.leads), CONTROLLERS)
-            recorder = Recorder(client, machine.world, "example.herder.dev/controllers", registry=registry)
-            # A new term knows nothing of the last one.
-            kit = Kit(client, Caches(client, machine.world), recorder, machine.world, registry)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(recorder.run())
-                group.create_task(run_controllers(kit, starts))
-
-        await election.run(lead)
+        settings = Settings(lease=lease, identity=f"{machine.name}-{machine.lives}")
+        client = simulation.client(machine, CONTROLLERS)
+        await Process(client, settings, starts, machine.world, lambda: machine.crash("stuck")).run(None)
 
     return simulation.machine(name, main)
