@@ -24,6 +24,7 @@ PERSON = "person"
 # Longer than a lease, a restart and the first tries of whoever failed together.
 QUIET = 60.0
 PATIENCE = 3600.0
+READY_PATIENCE = 10.0
 
 
 class Wedged(AssertionError):
@@ -72,7 +73,11 @@ class Simulation:
     async def started(self, *machines: Machine) -> None:
         """The server first, then the others."""
         self.api.start()
-        await self.client().wait_until_ready()
+        try:
+            async with asyncio.timeout(READY_PATIENCE):
+                await self.client().wait_until_ready()
+        except TimeoutError:
+            raise Wedged(f"the API server does not start:\n{self.trace.tail(10)}") from None
         for machine in machines:
             machine.start()
 
