@@ -50,7 +50,7 @@ async def _go_through(simulation: Simulation, scenario: Scenario, resource: Reso
 def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) -> Json:
     objects = {name: normalised(raw) for name, raw in stored_objects(simulation.server, first).items()}
     wrong = unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
-    wrong += [line for line in simulation.trace.lines if " log: error " in line]
+    wrong += simulation.trace.errors()
     simulation.trace.lines.clear()
     if wrong:
         raise Wedged("\n".join(wrong))

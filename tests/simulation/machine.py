@@ -44,7 +44,7 @@ class Machine:
             await self._main(self)
             why = "ended"
         except Exception as error:
-            why = f"failed: {type(error).__name__}: {error}"
+            why = f"failed: {_told(error)}"
         if self.alive and self.lives == life:
             self.crash(why)
 
@@ -70,6 +70,13 @@ class Machine:
     def own(self, task: asyncio.Task[Any]) -> None:
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+
+def _told(error: BaseException) -> str:
+    """Of a group what is in it: that something failed in a group says nothing."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(_told(one) for one in error.exceptions)
+    return f"{type(error).__name__}: {error}"
 
 
 def owned_tasks(loop: asyncio.AbstractEventLoop, work: Any, context: Context | None = None) -> asyncio.Task[Any]:

@@ -70,7 +70,7 @@ def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault]
     objects = {name: normalised(raw) for name, raw in left.items()}
     wrong = [scenario.expect(left), *(fault.aftermath(left) for fault in faults)]
     wrong += unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
-    wrong += [line for line in simulation.trace.lines if " log: error " in line]
+    wrong += simulation.trace.errors()
     server, writes = simulation.server, simulation.wire(CONTROLLERS).writes
     problems = [one for one in wrong if one]
     return Outcome(objects, Counter(server.made), Counter(server.gone), list(writes), problems, simulation.trace.lines)

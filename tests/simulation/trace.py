@@ -25,6 +25,10 @@ class Trace:
             return
         self.lines.append(f"{self._now():12.6f} {who}: {text}")
 
+    def errors(self) -> list[str]:
+        """What was logged as an error, and processes that fell over by themselves."""
+        return [line for line in self.lines if " log: error " in line or ": failed: " in line]
+
     def tail(self, lines: int) -> str:
         return "\n".join(self.lines[-lines:])
 
