@@ -8,7 +8,7 @@ JOBS ?= 2
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
-.PHONY: setup up check test test-quick bench guest crds roles lock clean
+.PHONY: setup up check test test-quick simulation bench guest crds roles lock clean
 
 setup: $(VENV)/.ready
 
@@ -40,9 +40,14 @@ test: setup
 	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle
 	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope -q $(ARGS)
 
-# Unit tests, and behaviour on the embedded engine.
+# Unit tests, behaviour on the embedded engine, and one seed of the simulation.
 test-quick: setup
-	$(BIN)/pytest tests/unit tests/behaviour --engine embedded -n $(JOBS) --dist worksteal -q -m "not slow" $(ARGS)
+	$(BIN)/pytest tests/unit tests/behaviour tests/simulation --engine embedded -n $(JOBS) --dist worksteal -q -m "not slow" $(ARGS)
+
+# The simulation with many seeds: make simulation SEEDS=100
+SEEDS ?= 20
+simulation: setup
+	$(BIN)/pytest tests/simulation --seeds $(SEEDS) -n $(JOBS) --dist worksteal -q $(ARGS)
 
 bench: setup
 	-@tools/kube/build.sh etcd kube-apiserver >/dev/null

@@ -23,6 +23,8 @@ _BROKER = pytest.StashKey[Broker]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=[*NAMES, "all"], default="embedded", help="what tests/behaviour runs against")
+    parser.addoption("--seed", type=int, default=1, help="the first seed of tests/simulation")
+    parser.addoption("--seeds", type=int, default=1, help="how many seeds tests/simulation tries, from the first one on")
 
 
 def pytest_configure(config: pytest.Config) -> None:

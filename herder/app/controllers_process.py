@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import structlog
@@ -64,16 +64,21 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
 
 
 class Process:
-    def __init__(self, client: Client, settings: Settings, controllers: Sequence[Start], world: World | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        controllers: Sequence[Start],
+        world: World | None = None,
+        stuck: Callable[[], None] = lambda: os._exit(STUCK),
+    ) -> None:
         self._client = client
         self._settings = settings
         self._controllers = controllers
         self._world = world or RealWorld()
         self._registry = CollectorRegistry()
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
-        self._election = LeaderElection(
-            client, self._world, identity, settings.lease, registry=self._registry, stuck=lambda: os._exit(STUCK)
-        )
+        self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
         self._webhook = Webhook(client, self._world, settings.webhook, self._registry) if settings.webhook else None
         self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
 

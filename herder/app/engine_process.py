@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
-from herder.server.running import Running, open_store
+from herder.server.running import COLLECT_AT, Running, open_store
 from herder.server.store import DataError
 
 log = structlog.get_logger()
@@ -46,6 +47,10 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket)
     try:
         await running.start()
+        # What was loaded stays: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECT_AT)
         os.write(ready_fd, b"r")
         os.close(ready_fd)
         await stop.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from herder.api.world import World, timestamp
+from herder.server.same import same_json
 
 Document = dict[str, Any]
 
@@ -82,7 +83,7 @@ def same_but_for_version(new: Document, old: Document) -> bool:
     for metadata in (left_meta, right_meta):
         metadata.pop("resourceVersion", None)
         metadata.pop("managedFields", None)
-    return left == right and left_meta == right_meta
+    return same_json(left, right) and same_json(left_meta, right_meta)
 
 
 def ordered(obj: Document) -> Document:

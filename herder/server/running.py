@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import gc
 import sqlite3
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from herder.api.crds import crd_of
-from herder.api.registry import KINDS
+from herder.api.registry import KINDS, KindInfo
 from herder.api.world import World
 from herder.server.access.tokens import Signer
 from herder.server.engine import Engine
@@ -61,8 +61,8 @@ def open_store(folder: Path) -> Store:
 
 
 class Running:
-    def __init__(self, store: Store, world: World, signer: Signer | None = None) -> None:
-        """Without a signer, tokens are good until the end of this process."""
+    def __init__(self, store: Store, world: World, signer: Signer | None = None, kinds: Sequence[KindInfo] = KINDS) -> None:
+        """Without a signer, tokens are good until the end of this process. `kinds` are those whose CRDs it brings along."""
         self.engine = Engine(store, world, signer)
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
@@ -78,6 +78,7 @@ class Running:
         self._disruptions = StaleDisruptions(self.engine)
         self._compaction = Compaction(self.engine)
         self.expiry = Expiry(self.engine)
+        self._brings = kinds
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -90,16 +91,12 @@ class Running:
             self._spawn(worker.run())
         await self._first_objects()
         self._missing.clear()
-        # What was loaded stays: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AT)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))
 
     async def _first_objects(self) -> None:
-        ours = {info.crd_name: crd_of(info) for info in KINDS}
+        ours = {info.crd_name: crd_of(info) for info in self._brings}
         # All at once: the disk is waited for once, not once for each.
         await asyncio.gather(
             *(self._ensure("", "namespaces", name, _namespace(name)) for name in FIRST_NAMESPACES),
@@ -125,7 +122,7 @@ class Running:
 
     async def _restored(self, changes: list[Change]) -> None:
         """A backup may be of an older version of the program, which had less."""
-        self._kinds.serve_again({change.record.key for change in changes if change.table == CRDS})
+        self._kinds.serve_again([change.record.key for change in changes if change.table == CRDS])
         await self._first_objects()
 
     async def _ensure(self, group: str, plural: str, name: str, wanted: Document) -> None:

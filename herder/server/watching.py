@@ -109,20 +109,24 @@ def event_kind(selection: Selection, change: Change) -> str | None:
     return DELETED if before else None
 
 
+# In the order in which they came: a set would have them in another order in each run, and no run could be repeated.
+_Bucket = dict[Watcher, None]
+
+
 class _Pins:
     """The watchers that want one value of one field, by that value."""
 
     def __init__(self) -> None:
-        self.values: dict[str, set[Watcher]] = {}
+        self.values: dict[str, _Bucket] = {}
 
     def offer(self, change: Change, field: str) -> None:
         any_watcher = next((watcher for bucket in self.values.values() for watcher in bucket), None)
         if any_watcher is None:
             return
         read = any_watcher.selection.value
-        wanted = {read(change.record, field)}
+        wanted = {read(change.record, field): None}
         if change.previous is not None:
-            wanted.add(read(change.previous, field))
+            wanted[read(change.previous, field)] = None
         for value in wanted:
             for watcher in self.values.get(value, ()):
                 watcher.offer(change)
@@ -133,7 +137,7 @@ class Hub:
 
     def __init__(self, store: Store) -> None:
         self.pace = Pace()
-        self._all: dict[str, set[Watcher]] = {}
+        self._all: dict[str, _Bucket] = {}
         self._pinned: dict[str, dict[str, _Pins]] = {}
         store.listen("", self._offer)
 
@@ -141,12 +145,12 @@ class Hub:
         """Returns how to leave again."""
         pin = watcher.selection.pin
         if pin is None:
-            everyone = self._all.setdefault(table, set())
-            everyone.add(watcher)
-            return lambda: everyone.discard(watcher)
+            everyone = self._all.setdefault(table, {})
+            everyone[watcher] = None
+            return lambda: _discard(everyone, watcher)
         field, value = pin
         values = self._pinned.setdefault(table, {}).setdefault(field, _Pins()).values
-        values.setdefault(value, set()).add(watcher)
+        values.setdefault(value, {})[watcher] = None
         return lambda: _leave(values, value, watcher)
 
     def _offer(self, change: Change) -> None:
@@ -168,8 +172,12 @@ class Hub:
         return found
 
 
-def _leave(values: dict[str, set[Watcher]], value: str, watcher: Watcher) -> None:
-    bucket = values.get(value, set())
-    bucket.discard(watcher)
+def _discard(bucket: _Bucket, watcher: Watcher) -> None:
+    bucket.pop(watcher, None)
+
+
+def _leave(values: dict[str, _Bucket], value: str, watcher: Watcher) -> None:
+    bucket = values.get(value, {})
+    _discard(bucket, watcher)
     if not bucket:
         values.pop(value, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from herder.api.world import timestamp
@@ -46,7 +47,7 @@ class CustomKinds:
         elif change.kind == DELETED and change.table in self._emptying:
             self.worker.add(self._emptying[change.table])
 
-    def serve_again(self, names: set[str]) -> None:
+    def serve_again(self, names: Iterable[str]) -> None:
         """After a restore: a definition may be another one, though its name and its generation are the same."""
         for name in names:
             record = self._engine.store.get(CRDS, name)

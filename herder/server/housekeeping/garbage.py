@@ -27,7 +27,8 @@ GARBAGE = Intent("garbage-collector", user=ENGINE)
 class Garbage:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._dependents: dict[str, set[Place]] = {}
+        # By the owner's uid. In the order in which they came: nothing that happens here depends on the order of a set.
+        self._dependents: dict[str, dict[Place, None]] = {}
         self.worker = Worker[Place]("garbage", self._reconcile)
         for table in engine.store.kinds():
             for record in engine.store.scan(table):
@@ -50,11 +51,11 @@ class Garbage:
         for owner in before.owners if before else ():
             places = self._dependents.get(owner.uid)
             if places is not None:
-                places.discard(place)
+                places.pop(place, None)
                 if not places:
                     del self._dependents[owner.uid]
         for owner in record.owners if record else ():
-            self._dependents.setdefault(owner.uid, set()).add(place)
+            self._dependents.setdefault(owner.uid, {})[place] = None
 
     def _on_change(self, change: Change) -> None:
         record, before = change.record, change.previous

@@ -10,6 +10,7 @@ from typing import Any
 
 from herder.api import problems
 from herder.api.problems import Problem, shown
+from herder.server.same import same_json
 from herder.server.schema.formats import STRING_FORMATS, string_format
 from herder.server.schema.node import ABSENT, Node
 from herder.server.schema.patterns import compile_pattern
@@ -45,7 +46,7 @@ def check_value(value: Any, node: Node, path: str, out: list[Problem], old: Any 
         _check_null(node, path, out)
     else:
         _check_present(value, node, path, out, old)
-    if len(out) > start and old is not ABSENT and value == old:
+    if len(out) > start and old is not ABSENT and same_json(value, old):
         del out[start:]
 
 

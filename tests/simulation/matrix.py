@@ -1,0 +1,98 @@
+"""Every write that a controller makes × every fault: the same end, nothing made or deleted twice. One line for each controller:
+
+test_matrix = matrix_for(Scenario("flocks", kinds=(FLOCK,), controllers=(start_flocks,), steps=(...)))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+import msgspec
+import pytest
+
+from herder.api.registry import KindInfo
+from herder.kube.client import Client
+from herder.kube.kit import Start
+from tests.simulation.cluster import CONTROLLERS, controllers, node
+from tests.simulation.faults import ON_WRITES, Fault, OnWrite
+from tests.simulation.loop import Stuck
+from tests.simulation.outcome import Outcome, differences, normalised, stored_objects, unobserved
+from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
+
+Step = Callable[[Client], Awaitable[None]]
+# Says what is wrong with the end of a run; nothing where it is what people wanted.
+Expect = Callable[[dict[str, bytes]], str]
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """What people do to some objects, one step after the world has come to rest from the other."""
+
+    name: str
+    kinds: tuple[KindInfo, ...]
+    controllers: tuple[Start, ...]
+    steps: tuple[Step, ...]
+    expect: Expect = lambda _: ""
+    nodes: int = 0
+    quiet: float = QUIET
+
+
+def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False) -> Outcome:
+    """One run, from an empty cluster to rest."""
+
+    async def main(simulation: Simulation) -> Outcome:
+        for fault in faults:
+            fault.install(simulation)
+        await simulation.started()
+        first = frozenset(stored_objects(simulation.server))
+        await _live(simulation, scenario)
+        return _outcome(simulation, scenario, faults, first)
+
+    try:
+        return simulate(seed, main, scenario.kinds, traced=traced)
+    except (Wedged, Stuck) as error:
+        return Outcome({}, Counter(), Counter(), [], [str(error)])
+
+
+async def _live(simulation: Simulation, scenario: Scenario) -> None:
+    processes = [controllers(simulation, f"{CONTROLLERS}-{letter}", scenario.controllers) for letter in "ab"]
+    await simulation.started(*processes, *(node(simulation, f"node-{number + 1}") for number in range(scenario.nodes)))
+    person = simulation.client()
+    for step in scenario.steps:
+        await person.wait_until_ready()
+        await step(person)
+        await simulation.at_rest(scenario.quiet)
+    await person.wait_until_ready()
+
+
+def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault], first: frozenset[str]) -> Outcome:
+    left = stored_objects(simulation.server, first)
+    objects = {name: normalised(raw) for name, raw in left.items()}
+    wrong = [scenario.expect(left), *(fault.aftermath(left) for fault in faults)]
+    wrong += unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
+    wrong += simulation.trace.errors()
+    server, writes = simulation.server, simulation.wire(CONTROLLERS).writes
+    problems = [one for one in wrong if one]
+    return Outcome(objects, Counter(server.made), Counter(server.gone), list(writes), problems, simulation.trace.lines)
+
+
+def complaints(scenario: Scenario, seed: int, kinds: Sequence[type[OnWrite]] = ON_WRITES) -> Iterator[str]:
+    """All that is wrong with a controller; nothing where each fault at each write leads to the same end."""
+    clean = play(scenario, seed)
+    yield from (f"without any fault: {one}" for one in clean.problems)
+    for kind in kinds:
+        for number, write in enumerate(clean.writes, start=1):
+            fault = kind(CONTROLLERS, number)
+            for problem in differences(clean, play(scenario, seed, [fault])):
+                yield f"{fault} at {write}: {problem}"
+
+
+def matrix_for(scenario: Scenario) -> Callable[[type[OnWrite], int], None]:
+    """A test for each fault, at every write. `python -m tests.simulation --fault ...` shows what happened in one of them."""
+
+    @pytest.mark.parametrize("fault", ON_WRITES, ids=lambda fault: fault.__name__)
+    def test_matrix(fault: type[OnWrite], seed: int) -> None:
+        found = list(complaints(scenario, seed, [fault]))
+        assert not found, "\n".join(found[:10])
+
+    return test_matrix

@@ -1,0 +1,73 @@
+"""What a run came to, without what may differ from run to run: ids, versions and times."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from tests.simulation.faults import FOREIGN
+from tests.simulation.server import PASSING, ApiServer
+
+Json = dict[str, Any]
+_CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFields"})
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    # By kind and name, normalised.
+    objects: dict[str, Json]
+    made: Counter[str]
+    gone: Counter[str]
+    # What the controllers wrote, in order.
+    writes: list[str]
+    # What is wrong whatever the other runs say.
+    problems: list[str]
+    # What was done to whom: starts, deaths, faults and logs; all calls, too, where the run is traced.
+    trace: list[str] = []
+
+
+def stored_objects(server: ApiServer, but_for: frozenset[str] = frozenset()) -> dict[str, bytes]:
+    """All that is in the store, but for what comes and goes all the time."""
+    assert server.running is not None, "the server should have come back"
+    store = server.running.engine.store
+    found = {f"{table} {one.key}": one.raw for table in sorted(store.kinds()) if table not in PASSING for one in store.scan(table)}
+    return {name: raw for name, raw in found.items() if name not in but_for}
+
+
+def normalised(raw: bytes) -> Json:
+    return _normal(msgspec.json.decode(raw))
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _normal(inner) for name, inner in value.items() if name not in _CHANCE}
+    if isinstance(value, list):
+        return [_normal(one) for one in value if not (isinstance(one, dict) and one.get("type") == FOREIGN)]
+    return "<time>" if isinstance(value, str) and _TIME.fullmatch(value) else value
+
+
+def unobserved(objects: dict[str, Json], tables: frozenset[str]) -> list[str]:
+    """Every status says which spec it is about, and in the end that is the latest."""
+    found: list[str] = []
+    for name, one in objects.items():
+        if name.split()[0] not in tables or one["metadata"].get("deletionTimestamp"):
+            continue
+        seen, latest = (one.get("status") or {}).get("observedGeneration"), one["metadata"].get("generation")
+        if seen != latest:
+            found.append(f"{name}: status.observedGeneration is {seen}, but the spec is of generation {latest}")
+    return found
+
+
+def differences(clean: Outcome, broken: Outcome) -> list[str]:
+    found = list(broken.problems)
+    for name in sorted(clean.objects.keys() | broken.objects.keys()):
+        if clean.objects.get(name) != broken.objects.get(name):
+            found.append(f"{name} ends as {broken.objects.get(name)}, without the fault as {clean.objects.get(name)}")
+    for what, one, other in (("made", clean.made, broken.made), ("deleted", clean.gone, broken.gone)):
+        for name in sorted(one.keys() | other.keys()):
+            if one[name] != other[name]:
+                found.append(f"{name} was {what} {other[name]} times, without the fault {one[name]} times")
+    return found
