@@ -10,7 +10,7 @@ from tests.behaviour.nodes import Agent, agent_of, bound_pod
 from tests.engines.api import Api, Json
 from tests.engines.credentials import grant, request_token, rule, user
 from tests.engines.engine import Engine
-from tests.engines.resources import LEASES, NODES, PODS, SERVICE_ACCOUNTS
+from tests.engines.resources import CLAIMS, LEASES, NODES, PODS, SERVICE_ACCOUNTS
 
 
 @pytest.fixture
@@ -176,7 +176,8 @@ async def test_not_even_a_role_lets_a_node_change_pods(api: Api, agent: Agent, n
 async def test_it_makes_no_pods(agent: Agent, other: str, namespace: str) -> None:
     (await agent.register()).ok  # noqa: B018
     for where in (agent.name, other, ""):
-        body = pod("new", **({"nodeName": where} if where else {}))
+        body = pod("new")
+        body["spec"] |= {"nodeName": where} if where else {}
         refusal = await agent.api.create(PODS, body, namespace)
         refusal.refused(403, "Forbidden")
         assert "can only create mirror pods" in refusal.message
@@ -229,3 +230,15 @@ async def test_a_lease_is_made_under_its_own_name_alone(agent: Agent, other: str
     body = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": {"name": other}}
     put = await agent.api.request("PUT", LEASES.path("kube-node-lease", other), body)
     put.refused(403, "Forbidden")
+
+
+async def test_of_a_claim_it_says_only_what_it_finds_out(api: Api, agent: Agent, namespace: str) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}}
+    (await api.create(CLAIMS, {"metadata": {"name": "disk"}, "spec": spec}, namespace)).ok  # noqa: B018
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "disk"}}]
+    await bound_pod(api, namespace, "mine", agent.name, volumes=volumes)
+    grown = {"status": {"conditions": [{"type": "FileSystemResizePending", "status": "True"}]}}
+    assert (await agent.api.patch(CLAIMS, "disk", grown, namespace, "status", kind="strategic")).code == 200
+    for change in ({"metadata": {"labels": {"a": "b"}}}, {"status": {"phase": "Lost"}}):
+        (await agent.api.patch(CLAIMS, "disk", change, namespace, "status")).refused(403, "Forbidden")
+    (await agent.api.patch(CLAIMS, "disk", {"metadata": {"labels": {"a": "b"}}}, namespace)).refused(403, "Forbidden")
