@@ -49,6 +49,7 @@ def node_names(count: int) -> tuple[str, ...]:
 
 def write_node_identities(directory: DataDirectory, server: str, authority: Authority, nodes: tuple[str, ...]) -> None:
     """New at each start, as the server's own certificate is, and good for as long."""
+    (directory.path / "identities").mkdir(mode=0o700, exist_ok=True)
     for node in nodes:
         name = PREFIX + node
         write_for(_kubeconfig(directory, node), server, authority, name, authority.client(name, (NODES,)))
@@ -60,4 +61,4 @@ def node_transport(directory: DataDirectory, node: str, agent: str) -> Transport
 
 
 def _kubeconfig(directory: DataDirectory, node: str) -> Path:
-    return directory.path / "nodes" / f"{node}.kubeconfig"
+    return directory.path / "identities" / f"{node}.kubeconfig"

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.world import World
 from herder.kube.cache import BY_NODE, Cache
@@ -27,6 +27,7 @@ from herder.rules.matching.resources import Amounts, lacking, pod_requests, used
 
 log = structlog.get_logger()
 LOOK_AGAIN = 2.0
+LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
 
@@ -74,6 +75,8 @@ class PodKeeper:
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
+        # Ended because the node was taken out of the cluster. They must not come to life again.
+        self._lost: set[str] = set()
 
     def changed(self, uid: str) -> None:
         """For runtimes and probes: something about this pod's work is different now."""
@@ -88,6 +91,16 @@ class PodKeeper:
                 for uid in work.uids():
                     if uid not in known:
                         await work.remove(uid)
+
+    async def end_all(self) -> None:
+        """The node is no longer there for the cluster, which may run its pods elsewhere: nothing of them may run on here."""
+        for site in self._sites.values():
+            for work in site.works():
+                for uid in work.uids():
+                    log.warning("the node was deleted: what ran for a pod is ended", node=site.name, uid=uid)
+                    self._lost.add(uid)
+                    await work.remove(uid)
+                    self.changed(uid)
 
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
@@ -112,9 +125,9 @@ class PodKeeper:
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
         health = self._health(pod.uid)
-        if work.status(pod.uid) is None and _says_it_runs(pod):
+        if work.status(pod.uid) is None and _says_it_runs(pod) and pod.uid not in self._lost:
             await work.adopt(pod)
-        status = work.status(pod.uid)
+        status = LOST if pod.uid in self._lost else work.status(pod.uid)
         plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
         try:
             for action in plan.actions:
@@ -192,6 +205,7 @@ class PodKeeper:
         await self._forget(pod.uid)
 
     async def _forget(self, uid: str) -> None:
+        self._lost.discard(uid)
         key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]
