@@ -6,6 +6,7 @@ import asyncio
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -51,9 +52,7 @@ class Capacity(click.ParamType[dict[str, str]]):
     "--runtime", type=click.Choice(["simulated", "qemu"]), default="simulated", show_default=True, help="What guests run on."
 )
 @click.option("--capacity", type=Capacity(), default={}, help="What the node offers.  [default: cpu=8,memory=32Gi]")
-@click.option(
-    "--taint/--no-taint", default=True, show_default=True, help="Whether pods that are no virtual machines are kept away."
-)
+@click.option("--taint/--no-taint", default=True, show_default=True, help="Whether other pods are kept away.")
 @click.option("--storage", type=click.Path(path_type=Path, file_okay=False), help="Where volumes and guests are kept (qemu).")
 @click.pass_context
 def node(
@@ -91,8 +90,33 @@ def node(
     try:
         asyncio.run(run())
     except Refusal as refusal:
-        click.echo(f"herder: {refusal}", err=True)
-        sys.exit(refusal.code)
+        _refuse(refusal)
+
+
+@node.command()
+@click.option("--kubeconfig", type=click.Path(path_type=Path), required=True, help="As somebody who may ask for certificates.")
+@click.option("--context", metavar="C", help="Which context of the kubeconfig.  [default: its current one]")
+@click.option("--name", metavar="NAME", required=True, help="The node.")
+@click.option("--write", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.  [default: NAME.kubeconfig]")
+def join(kubeconfig: Path, context: str | None, name: str, write: Path | None) -> None:
+    """Write the kubeconfig of a node's agent, with a certificate that the cluster signs.
+
+    It is asked for by a CertificateSigningRequest, which somebody (or the cluster itself) has to approve.
+    """
+    from herder.app import node_join
+
+    path = write or Path(f"{name}.kubeconfig")
+    try:
+        _check_name(name, (name,))
+        asyncio.run(node_join.join(kubeconfig, context, name, path, click.echo))
+    except Refusal as refusal:
+        _refuse(refusal)
+    click.echo(f"{path}: system:node:{name}. Run its agent:\n\n  herder node --kubeconfig {path} --name {name}")
+
+
+def _refuse(refusal: Refusal) -> NoReturn:
+    click.echo(f"herder: {refusal}", err=True)
+    sys.exit(refusal.code)
 
 
 def _check_name(name: str, names: tuple[str, ...]) -> None:

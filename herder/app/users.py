@@ -57,9 +57,10 @@ def _node(user: NewUser) -> str:
         return ""
     if name == user.name or NODES not in user.groups:
         raise Refusal(f"{user.name}: a node is {PREFIX}NAME with --group {NODES}: give both", WRONG_USE)
-    if len(user.name) > LONGEST_NAME or (problems := dns_subdomain(name)):
-        why = f"at most {LONGEST_NAME - len(PREFIX)} characters" if len(user.name) > LONGEST_NAME else problems[0]
-        raise Refusal(f"{user.name}: {name!r} cannot be the name of a node: {why}", WRONG_USE)
+    longest = LONGEST_NAME - len(PREFIX)
+    problems = dns_subdomain(name) if len(name) <= longest else (f"at most {longest} characters",)
+    if problems:
+        raise Refusal(f"{user.name}: {name!r} cannot be the name of a node: {problems[0]}", WRONG_USE)
     return name
 
 

@@ -62,7 +62,7 @@ async def ready(api: Api, name: str, other_than: str = "") -> Json:
 
     async def look() -> Json:
         reply = await api.get(NODES, name)
-        node = reply.body if reply.code == 200 else {"metadata": {"uid": other_than}}
+        node: Json = reply.body if reply.code == 200 else {"metadata": {"uid": other_than}}
         conditions = {one["type"]: one["status"] for one in node.get("status", {}).get("conditions", ())}
         return node if node["metadata"]["uid"] != other_than and conditions.get("Ready") == "True" else {}
 
@@ -233,7 +233,8 @@ async def test_an_api_server_that_restarts_is_waited_for(mortal: Restartable, tm
 @pytest.fixture
 async def fleet_kubeconfig(api: Api, engine: Engine, tmp_path: Path) -> AsyncIterator[Path]:
     """With the account that `herder install` makes."""
-    for body in ({"metadata": {"name": "herder-system"}, "apiVersion": "v1", "kind": "Namespace"}, *simulated_account.documents()):
+    system: Json = {"metadata": {"name": "herder-system"}, "apiVersion": "v1", "kind": "Namespace"}
+    for body in (system, *simulated_account.documents()):
         group, _, version = body["apiVersion"].rpartition("/")
         resource = Resource(group, version, f"{body['kind'].lower()}s", body["kind"])
         name, namespace = body["metadata"]["name"], body["metadata"].get("namespace", "")

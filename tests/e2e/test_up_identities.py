@@ -1,6 +1,6 @@
 """What `herder up` starts has rights of its own, and none of it may do everything."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 @asynccontextmanager
-async def _by(socket: Path) -> AsyncIterator[aiohttp.ClientSession]:
+async def _by(socket: Path) -> AsyncGenerator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession("http://herder", connector=aiohttp.UnixConnector(str(socket))) as session:
         yield session
 
