@@ -27,12 +27,11 @@ async def killed(node: Node, facts: Facts, run_as: RunAs | None, guest: Path) ->
     uid = str(uuid.uuid4())
     known = msgspec.json.encode(facts).decode(), msgspec.json.encode(run_as).decode()
     command = [sys.executable, "-m", "tests.e2e.qemu.agent", str(node.folder), *known, str(guest), uid, "rate=50"]
-    agent = subprocess.Popen(command, stdout=subprocess.PIPE)
+    agent = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     assert agent.stdout is not None
-    assert await asyncio.to_thread(agent.stdout.readline) == b"started\n"
-    agent.send_signal(signal.SIGKILL)
-    agent.wait()
-    agent.stdout.close()
+    assert await agent.stdout.readline() == b"started\n"
+    agent.kill()
+    await agent.wait()
     return uid
 
 
@@ -100,7 +99,7 @@ async def test_another_process_with_the_same_number_is_never_touched(node: Node)
     guest = await node.start()
     os.kill(node.pid(guest), signal.SIGKILL)
     await node.becomes(guest, "Crashed")
-    stranger = subprocess.Popen(["sleep", "60"])
+    stranger = await asyncio.create_subprocess_exec("sleep", "60")
     try:
         folder = node.folder / "guests" / guest
         record = msgspec.json.decode((folder / "process.json").read_bytes())
@@ -108,10 +107,10 @@ async def test_another_process_with_the_same_number_is_never_touched(node: Node)
         assert start_time(stranger.pid) != record["start_time"]
         await node.reopen()
         await node.runtime.remove(guest)
-        assert stranger.poll() is None
+        assert is_running(stranger.pid)
     finally:
         stranger.kill()
-        stranger.wait()
+        await stranger.wait()
 
 
 async def test_a_start_that_never_happened_leaves_nothing(node: Node) -> None:
