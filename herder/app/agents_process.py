@@ -14,12 +14,18 @@ from herder.app.data_directory import DataDirectory
 from herder.kube.client import Client
 from herder.kube.http import HttpTransport
 from herder.nodes.fleet import Fleet
+from herder.nodes.local import LocalNodes, share
 from herder.nodes.node import NodeSettings
+from herder.nodes.runtimes.choice import PROGRAM, SIMULATED
 
 AGENT = "herder-agent"
 # How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
 RENEWALS_PER_SECOND = 50
 SOONEST_RENEWAL = 10.0
+# For guests to shut down when we are told to stop; the supervisor has more patience than that.
+SHUT_DOWN_PATIENCE = 4.0
+# All nodes of this machine see the same volumes.
+STORAGE_DOMAIN = "local"
 
 
 class Agents(Protocol):
@@ -33,16 +39,26 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(HttpTransport.over_socket(directory.socket, AGENT), AGENT) as client:
-        agents = Fleet(client, RealWorld(), settings_for(nodes), CollectorRegistry(), runtime.rpartition("/")[2])
+        agents = make(client, directory, settings_for(nodes), runtime)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set() and isinstance(agents, LocalNodes):
+            agents.end_guests_on_close(SHUT_DOWN_PATIENCE)
         working.cancel()
         await asyncio.wait([working])
         if not working.cancelled():
             working.result()
     return 0
+
+
+def make(client: Client, directory: DataDirectory, settings: tuple[NodeSettings, ...], runtime: str) -> Agents:
+    kind, _, version = runtime.partition("://")
+    if kind == SIMULATED:
+        return Fleet(client, RealWorld(), settings, CollectorRegistry(), version)
+    shares = [share(one, len(settings), STORAGE_DOMAIN) for one in settings]
+    return LocalNodes(client, RealWorld(), shares, directory.path.absolute(), PROGRAM)
 
 
 def settings_for(nodes: int) -> tuple[NodeSettings, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -21,9 +20,9 @@ LOAD = "rate=50 dirty=64M/s working-set=16M"
 SLOW = PolicySettings(bandwidth_per_migration="4Mi", max_downtime_ms=1)
 
 
-async def _prepare(node: Node, other: Node, guest: Path, source: str, settings: PolicySettings | None = None, **about: Any) -> tuple[str, str]:
-    incoming = order(guest, LOAD, incoming=node.status(source).started, **about)
-    return incoming.guest, await other.runtime.prepare_incoming(incoming, "migration-1", settings)
+async def _prepare(node: Node, other: Node, guest: Path, source: str) -> tuple[str, str]:
+    incoming = order(guest, LOAD, incoming=node.status(source).started)
+    return incoming.guest, await other.runtime.prepare_incoming(incoming, "migration-1")
 
 
 async def test_a_busy_guest_moves_without_missing_a_tick_or_a_page(node: Node, other: Node, guest: Path) -> None:

@@ -82,7 +82,7 @@ def draw(order: Order, facts: Facts) -> Blueprint:
         cards=tuple(_card(one, definition) for one in _interfaces(spec, devices)),
         ports=_ports(spec, devices),
         kernel=_kernel(spec, order),
-        uuid=(firmware.uuid if firmware else None) or str(uuid.uuid5(_NAMES, definition.instance.uid)),
+        uuid=(firmware.uuid if firmware else None) or str(uuid.uuid5(_NAMES, _identity(definition))),
         serial=(firmware.serial if firmware else None) or "",
         clock_offset=clock.utc.offset_seconds if clock and clock.utc else None,
         timezone=(clock.timezone if clock else None) or "",
@@ -177,10 +177,15 @@ def _interfaces(spec: VirtualMachineInstanceSpec, devices: Devices) -> tuple[Int
 
 
 def _card(card: Interface, definition: GuestDefinition) -> CardPlan:
-    digest = hashlib.sha256(f"{definition.instance.uid}/{card.name}".encode()).digest()
+    digest = hashlib.sha256(f"{_identity(definition)}/{card.name}".encode()).digest()
     made = ":".join(f"{byte:02x}" for byte in (0x02, *digest[:5]))
     mac = (card.mac_address or made).replace("-", ":").lower()
     return CardPlan(device=refusals.CARDS[card.model or "virtio"], mac=mac, boot_index=card.boot_order)
+
+
+def _identity(definition: GuestDefinition) -> str:
+    """Follows from the name: the same at every start, and on every node."""
+    return f"{definition.instance.namespace}/{definition.instance.name}"
 
 
 def _ports(spec: VirtualMachineInstanceSpec, devices: Devices) -> tuple[tuple[str, int], ...]:

@@ -43,6 +43,7 @@ class QemuRuntime:
         self._guests: dict[str, Guest] = {}
         self._starting: dict[str, asyncio.Task[Guest]] = {}
         self._consoles = Consoles()
+        self._patience: float | None = None
         self._changed: Callable[[str], None] = lambda guest: None
 
     async def open(self, changed: Callable[[str], None]) -> None:
@@ -52,8 +53,14 @@ class QemuRuntime:
         for guest in await adopt_all(self._folder, self._tell):
             self._guests[guest.folder.guest] = guest
 
+    def end_guests_on_close(self, patience: float) -> None:
+        """The node is shut down on purpose. Without this they live on, as after a crash."""
+        self._patience = patience
+
     async def close(self) -> None:
         await self._settle()
+        if self._patience is not None:
+            await self.end_all(self._patience)
         self._consoles.close()
         for guest in self._guests.values():
             guest.leave()
