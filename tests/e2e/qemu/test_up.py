@@ -47,7 +47,7 @@ class Herd:
             f"{name} does not run: {self.kubectl.run('get', 'vm,vmi,pod', '-o', 'yaml').stdout}",
             PATIENCE,
         )
-        (log,) = [path for path in self.up.data.glob("nodes/*/guests/*/console.log")]
+        (log,) = self.up.data.glob("nodes/*/guests/*/console.log")
         until(lambda: "tick 2 " in log.read_text(), "it does not count", PATIENCE)
         (pid,) = self.processes()
         return pid
@@ -64,10 +64,11 @@ class Herd:
         return found
 
 
-@pytest.fixture
-def herd(tmp_path: Path, qemu: str, guest: Path, kubectl_program: Path) -> Iterator[Herd]:
-    with Up(tmp_path, "--runtime", "qemu", nodes=2) as up:
-        kubectl = Kubectl(kubectl_program, up.kubeconfig, tmp_path)
+@pytest.fixture(scope="module")
+def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubectl_program: Path) -> Iterator[Herd]:
+    folder = tmp_path_factory.mktemp("herd")
+    with Up(folder, "--runtime", "qemu", nodes=2) as up:
+        kubectl = Kubectl(kubectl_program, up.kubeconfig, folder)
         content = base64.b64encode(guest.read_bytes()).decode()
         kubectl.create(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}}
@@ -107,19 +108,22 @@ def test_a_machine_lives_through_the_death_of_its_agent_and_goes_with_its_object
     until(lambda: not list(herd.up.data.glob("nodes/*/guests/*")), "its files are still there", PATIENCE)
 
 
+def test_what_cannot_be_run_is_said_by_name(herd: Herd) -> None:
+    template = _machine("odd")["spec"]["template"]["spec"]
+    template["domain"]["features"] = {"smm": {}}
+    instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "odd"}, "spec": template}
+    herd.kubectl.create(instance)
+    until(lambda: herd.phase("odd") == "Failed", "it was not refused", PATIENCE)
+    assert "domain.features.smm: system management mode is not offered" in herd.kubectl("get", "vmi,pod", "-o", "yaml")
+    assert herd.processes() == []
+
+
 def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp_path: Path) -> None:
+    """The last one: it stops the program."""
     herd.kubectl.create(_machine("web"))
     pid = herd.runs("web")
     assert herd.up.end(signal.SIGINT) == 0
     assert not is_running(pid)
     assert herd.processes() == []
-    with Up(tmp_path, "--runtime", "qemu", port=herd.up.port, nodes=2):
+    with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2):
         until(lambda: herd.processes() not in ([], [pid]), "the machine was not started again", PATIENCE)
-
-
-def test_what_cannot_be_run_is_said_by_name(herd: Herd) -> None:
-    machine = _machine("odd")
-    machine["spec"]["template"]["spec"]["domain"]["features"] = {"smm": {}}
-    herd.kubectl.create(machine)
-    until(lambda: "domain.features.smm" in herd.kubectl("get", "vmi,pod", "-o", "yaml"), "it was not said", PATIENCE)
-    assert herd.processes() == []
