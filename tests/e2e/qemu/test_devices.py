@@ -43,7 +43,7 @@ async def test_disks_of_all_kinds_are_seen_with_their_sizes(node: Node, tmp_path
 async def test_every_bus_and_every_device_starts(node: Node, tmp_path: Path) -> None:
     (tmp_path / "disk").write_bytes(bytes(1 << 20))
     names = {"a": {"bus": "virtio"}, "b": {"bus": "sata"}, "c": {"bus": "scsi"}, "d": {"bus": "usb"}}
-    written = [{"name": name, "disk": about, "serial": f"serial-{name}"} for name, about in names.items()]
+    written: list[dict[str, Any]] = [{"name": name, "disk": about, "serial": f"serial-{name}"} for name, about in names.items()]
     written += [{"name": f"cd-{bus}", "cdrom": {"bus": bus}} for bus in ("sata", "scsi", "usb")]
     written[0] |= {"cache": "writethrough", "bootOrder": 1}
     written[1] |= {"cache": "writeback", "io": "threads"}

@@ -11,13 +11,13 @@ import pytest
 from herder.api.guest import Started
 from herder.api.kinds.domain import CPUFeature
 from herder.api.kinds.instance import StartedCPU
-from herder.nodes.runtimes.base import EmptyVolume
+from herder.nodes.runtimes.base import EmptyVolume, Volume
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.command import Image
 from herder.nodes.runtimes.qemu.facts import Firmware
 from tests.unit.nodes.qemu.orders import FACTS, command, order, values
 
-EMPTY = {"root": EmptyVolume(1 << 20)}
+EMPTY: dict[str, Volume] = {"root": EmptyVolume(1 << 20)}
 
 
 def disk(**about: Any) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_an_order_of_booting_that_is_written_is_the_only_one() -> None:
 
 def test_ports_that_are_written_or_probed_are_found_on_the_node() -> None:
     card = {"name": "default", "ports": [{"port": 22}, {"port": 53, "protocol": "UDP"}, {"name": "web", "port": 8080}]}
-    spec = {"domain": {"devices": {"interfaces": [card]}}, "livenessProbe": {"tcpSocket": {"port": 9000}}}
+    spec: dict[str, Any] = {"domain": {"devices": {"interfaces": [card]}}, "livenessProbe": {"tcpSocket": {"port": 9000}}}
     spec["readinessProbe"] = {"httpGet": {"port": "web"}}
     line = command(spec, address="127.99.1.2", ports={22: 40022, 53: 40053, 8080: 8080, 9000: 9000})
     forwarded = ["tcp:127.99.1.2:40022-:22", "udp:127.99.1.2:40053-:53", "tcp:127.99.1.2:8080-:8080", "tcp:127.99.1.2:9000-:9000"]

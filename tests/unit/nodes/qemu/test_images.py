@@ -29,8 +29,8 @@ def opened(tmp_path: Path) -> Iterator[list[Image]]:
         os.close(image.descriptor)
 
 
-def opening(volume: Volume, folder: Path, opened: list[Image], **about: bool) -> Image:
-    image = open_image(volume, DiskPlan(volume="root", bus="virtio", **about), Folder(folder))
+def opening(volume: Volume, folder: Path, opened: list[Image]) -> Image:
+    image = open_image(volume, DiskPlan(volume="root", bus="virtio"), Folder(folder))
     opened.append(image)
     return image
 
