@@ -103,8 +103,9 @@ class Fetch:
             headers = {"Accept-Encoding": "identity", **(self._request.headers if same else {})}
             if self._received:
                 headers |= {"Range": f"bytes={self._received}-", "If-Range": self._version}
-            auth = aiohttp.BasicAuth(*self._request.credentials) if same and self._request.credentials else None
-            answer = await session.get(url, headers=headers, auth=auth, allow_redirects=False)
+            if same and self._request.credentials:
+                headers["Authorization"] = aiohttp.encode_basic_auth(*self._request.credentials)
+            answer = await session.get(url, headers=headers, allow_redirects=False)
             # Where a name has several addresses, another one was let through.
             self._gate.refused = ""
             if answer.status not in _MOVED:

@@ -28,6 +28,16 @@ async def fill(folder: StorageFolder, definition: ImportDefinition, request: Req
         told(1, 1)
         return
     part = await asyncio.to_thread(folder.prepare, definition.volume)
+    try:
+        await _fill(folder, definition, request, allow_local, told, part)
+    except BaseException:
+        folder.discard(definition.volume)
+        raise
+
+
+async def _fill(
+    folder: StorageFolder, definition: ImportDefinition, request: Request | None, allow_local: bool, told: Told, part: Path
+) -> None:
     if definition.action == "clone":
         await _copy(folder, definition, part, told)
     elif request is not None:

@@ -38,17 +38,20 @@ class StorageFolder:
             folder.mkdir(mode=0o700)
         if folder.is_symlink() or not folder.is_dir():
             raise ImportFailed(reasons.IMPORT_FAILED, f"{volume} in the storage folder is not a folder")
-        for left in folder.glob(f"*{PART}"):
-            left.unlink()
+        self.discard(volume)
         return folder / f"{DISK}{PART}"
+
+    def discard(self, volume: str) -> None:
+        """What is not whole."""
+        for left in self._folder(volume).glob(f"*{PART}"):
+            left.unlink()
 
     def finish(self, volume: str, written: Path) -> None:
         """On the disk first, then visible under its name, and that on the disk, too."""
         _sync(written, os.O_RDWR)
         os.rename(written, self.disk(volume))
         _sync(self._folder(volume), os.O_RDONLY)
-        for left in self._folder(volume).glob(f"*{PART}"):
-            left.unlink()
+        self.discard(volume)
 
     def remove(self, volume: str) -> None:
         folder = self._folder(volume)

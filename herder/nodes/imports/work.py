@@ -118,16 +118,23 @@ class Imports:
         self._changed(uid)
 
     def _teller(self, uid: str) -> Callable[[int, int], None]:
-        clock, last = asyncio.get_running_loop().time, 0.0
+        """At most once a second, and the last word always."""
+        loop, next_at, waits = asyncio.get_running_loop(), 0.0, False
+
+        def say() -> None:
+            nonlocal next_at, waits
+            next_at, waits = loop.time() + TELL_EVERY, False
+            self._changed(uid)
 
         def told(done: int, total: int) -> None:
-            nonlocal last
+            nonlocal waits
             known = self._status.get(uid)
-            if known is None or known.state != "Running" or clock() - last < TELL_EVERY:
+            if known is None or known.state != "Running":
                 return
-            last = clock()
             self._status[uid] = msgspec.structs.replace(known, imported=ImportReport(done=done, total=total))
-            self._changed(uid)
+            if not waits:
+                waits = True
+                loop.call_at(max(next_at, loop.time()), say)
 
         return told
 
