@@ -7,16 +7,18 @@ import contextlib
 import msgspec
 
 from herder.api.account import SYSTEM_NAMESPACE
-from herder.api.core import PersistentVolume
+from herder.api.core import Node, PersistentVolume
 from herder.api.storage import CONTENT_FINALIZER
 from herder.controllers.hands import Hands
-from herder.kube.cache import Stored
+from herder.kube.cache import BY_NODE, Change, Stored
 from herder.kube.client import JSON_PATCH
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import Conflict, Invalid, NotFound
 from herder.kube.kit import Kit
+from herder.kube.queue import Queue
 from herder.kube.resources import CLAIMS, NODES, PODS, VOLUMES, Key
+from herder.rules.instances.observed import fenced
 from herder.rules.volumes import VolumePlan, plan_volume
 from herder.rules.volumes.importer import clearing_name
 
@@ -33,13 +35,24 @@ class Reclaimer:
         self._volumes = kit.caches.of(VOLUMES)
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._pods.add_index(BY_NODE)
 
     @classmethod
     def start(cls, kit: Kit) -> Work:
         self, queue = cls(kit), kit.queue(cls.name)
         enqueue(self._volumes, queue)
         enqueue(self._pods, queue, controlled_by(VOLUMES))
+        self._nodes.subscribe(lambda change: self._node_changed(change, queue))
         return kit.work(self, queue, WORKERS)
+
+    def _node_changed(self, change: Change[Node], queue: Queue) -> None:
+        """Nodes speak often. What matters is whether one is gone for good."""
+        if fenced(_view(change.old)) == fenced(_view(change.new)):
+            return
+        for key in self._pods.keys_by(BY_NODE, change.key.name):
+            if stored := self._pods.stored(key):
+                for volume in controlled_by(VOLUMES)(stored):
+                    queue.add(volume)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._volumes.stored(key)
@@ -88,3 +101,7 @@ class Reclaimer:
             return
         except Invalid as error:
             raise Conflict(409, "Conflict", str(error)) from error
+
+
+def _view(stored: Stored[Node] | None) -> Node | None:
+    return stored.view if stored is not None else None

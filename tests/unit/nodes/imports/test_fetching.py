@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import lzma
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -22,9 +23,10 @@ async def test_a_raw_disk_is_kept_and_is_as_large_as_the_volume(importing: Impor
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-async def test_a_packed_disk_is_unpacked_whatever_its_name(importing: Importing, site: Site, pack: object) -> None:
-    assert callable(pack)
-    packed: bytes = pack(DISK)
+async def test_a_packed_disk_is_unpacked_whatever_its_name(
+    importing: Importing, site: Site, pack: Callable[[bytes], bytes]
+) -> None:
+    packed = pack(DISK)
     site.files["/disk.img"] = packed
     checksum = f"sha256:{hashlib.sha256(packed).hexdigest()}"
     assert (await importing.fetch(site.url("/disk.img"), checksum=checksum)).state == "ShutDown"
