@@ -89,6 +89,9 @@ def _claim_problem(snapshot: DataVolumeSnapshot) -> Shown | None:
 
 def _without_claim(snapshot: DataVolumeSnapshot, now: float) -> DataVolumePlan:
     volume, source = snapshot.data_volume, snapshot.source
+    if volume.spec.content_type == "archive":
+        why = "spec.contentType archive is not supported: leave it out, and give a disk image"
+        return _plan(snapshot, Shown("Failed", reasons.UNSUPPORTED, why), now)
     chosen = chosen_class(volume, snapshot.classes)
     if isinstance(chosen, Problem):
         phase: DataVolumePhase = "Failed" if chosen.reason == reasons.CLASS_NOT_SUPPORTED else "Pending"

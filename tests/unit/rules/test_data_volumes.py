@@ -60,6 +60,12 @@ def test_a_named_class_that_cannot_be_filled_is_an_error() -> None:
     assert found.create_claim is None
 
 
+def test_an_archive_is_refused_by_name() -> None:
+    found = plan(data_volume(contentType="archive"))
+    assert shown(found) == ("Failed", "Unsupported")
+    assert found.create_claim is None
+
+
 def test_without_any_class_it_waits() -> None:
     assert shown(plan(data_volume(), classes=())) == ("Pending", "StorageClassNotFound")
 
