@@ -1,6 +1,5 @@
 """Claims and volumes find each other, part, and are not taken away under those who use them."""
 
-import asyncio
 from collections.abc import Callable
 
 from herder.api.labels import STORAGE_CLASS
@@ -108,10 +107,12 @@ async def test_new_claims_and_volumes_are_protected(api: Api, namespace: str) ->
 async def test_a_claim_stays_until_the_pod_that_uses_it_is_gone(api: Api, namespace: str, unique: Callable[..., str]) -> None:
     await bound_pair(api, namespace)
     pod = await user_of_claim(api, namespace, unique)
-    # On a real cluster the one who protects hears of the pod a moment later, and asks again before it lets go.
     await api.delete(CLAIMS, "disk", namespace)
     await api.patch(PODS, pod, {"status": {"phase": "Succeeded"}}, namespace, "status")
-    await asyncio.sleep(0.5)
+    # One that comes later and goes: by then whoever protects has looked at the first one.
+    await api.create(CLAIMS, claim("marker"), namespace)
+    await api.delete(CLAIMS, "marker", namespace)
+    await is_gone(api, CLAIMS, "marker", namespace)
     assert "deletionTimestamp" in (await api.get(CLAIMS, "disk", namespace)).ok["metadata"]
     await api.delete(PODS, pod, namespace, {"gracePeriodSeconds": 0})
     await is_gone(api, CLAIMS, "disk", namespace)
