@@ -1,9 +1,11 @@
 """Places pods that ask for us: looks at all nodes, assumes the choice, binds.
 
-A first version, small on purpose: it knows room, labels, taints and cordons.
+A first version, small on purpose: it knows room, labels, taints, cordons, and where volumes are.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
@@ -15,9 +17,9 @@ from herder.kube.controller import DONE, Result, Work
 from herder.kube.errors import Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import NODES, PODS, Key
+from herder.kube.resources import CLAIMS, NODES, PODS, VOLUMES, Key
 from herder.rules.matching.resources import used_by
-from herder.rules.placement import Candidate, place
+from herder.rules.placement import Candidate, Disks, claims_of, disks_of, place
 
 FINISHED = ("Succeeded", "Failed")
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
@@ -33,6 +35,8 @@ class Scheduler:
         self._names = names
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._claims = kit.caches.of(CLAIMS)
+        self._volumes = kit.caches.of(VOLUMES)
         self._pods.add_index(BY_NODE)
         # Bound by us and not yet seen so: it holds its room already.
         self._assumed: dict[Key, tuple[str, Pod]] = {}
@@ -44,6 +48,8 @@ class Scheduler:
         self, queue = cls(kit, names), kit.queue(cls.name)
         self._pods.subscribe(lambda change: self._pod_changed(change, queue))
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        for cache in (self._claims, self._volumes):
+            cache.subscribe(lambda change: self._disk_changed(queue))
         # One worker: each decision stands on the one before.
         return kit.work(self, queue, 1)
 
@@ -61,6 +67,13 @@ class Scheduler:
         if change.new is not None and (change.old is None or _offer(change.old) != _offer(change.new)):
             self._room_is_free(queue)
 
+    def _disk_changed(self, queue: Queue) -> None:
+        for key in tuple(self._waiting):
+            stored = self._pods.stored(key)
+            if stored is not None and claims_of(stored.view):
+                del self._waiting[key]
+                queue.add(key)
+
     def _room_is_free(self, queue: Queue) -> None:
         for key in tuple(self._waiting):
             del self._waiting[key]
@@ -74,13 +87,20 @@ class Scheduler:
         if stored is None or key in self._assumed or not self._is_ours(stored.view) or stored.deleting:
             return DONE
         spec = msgspec.json.decode(stored.raw)["spec"]
-        found = place(stored.view, spec, self._candidates())
+        found = place(stored.view, spec, self._candidates(), self._disks(stored))
         if not found.node:
             self._waiting[key] = None
             await self._say_why(stored, found.message)
         else:
             await self._bind(stored, found.node)
         return DONE
+
+    def _disks(self, stored: Stored[Pod]) -> Disks:
+        def volume(name: str) -> dict[str, Any] | None:
+            raw = self._volumes.raw(Key("", name))
+            return msgspec.json.decode(raw) if raw is not None else None
+
+        return disks_of(stored.view, lambda name: self._claims.get(Key(stored.key.namespace, name)), volume)
 
     def _candidates(self) -> list[Candidate]:
         assumed: dict[str, list[Pod]] = {}

@@ -11,9 +11,12 @@ from pathlib import Path
 
 from tests.engines.embedded import run_embedded
 from tests.engines.engine import Engine, Unavailable
+from tests.engines.herd import run_herd
+from tests.engines.install import install_on
 from tests.engines.kubernetes import run_kubernetes
 
 _STARTERS = {"embedded": run_embedded, "kubernetes": run_kubernetes}
+HERD = "herd-on-"
 Answer = Engine | Unavailable | RuntimeError
 
 
@@ -35,9 +38,17 @@ class Pool:
         folder = Path(tempfile.mkdtemp(prefix=f"herder-{name}-"))
         self._running.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            return self._running.enter_context(_STARTERS[name](folder))
+            engine = self._running.enter_context(_STARTERS[name.removeprefix(HERD)](folder))
+            if name.startswith(HERD):
+                self._add_herd(engine, folder)
+            return engine
         except (Unavailable, RuntimeError) as problem:
             return problem
+
+    def _add_herd(self, engine: Engine, folder: Path) -> None:
+        """Nodes, and who makes machines of what is written. An engine of its own: elsewhere nobody else may touch the objects."""
+        install_on(engine)
+        self._running.enter_context(run_herd(engine, folder))
 
     def close(self) -> None:
         with self._lock:

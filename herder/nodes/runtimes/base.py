@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.api.imports import ImportReport
 from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.api.kinds.probes import Probe
 
@@ -88,6 +89,8 @@ class GuestStatus(msgspec.Struct, frozen=True):
     started_at: float | None = None  # seconds since the epoch
     addresses: tuple[str, ...] = ()
     not_migratable_because: str = ""
+    # Of an import: how far it is.
+    imported: ImportReport | None = None
 
 
 class Console(Protocol):
