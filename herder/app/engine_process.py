@@ -16,6 +16,7 @@ from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
+from herder.server.kubelets import Kubelets, client_tls
 from herder.server.running import COLLECT_AT, Running, open_store
 from herder.server.store import DataError
 
@@ -42,6 +43,8 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
         print(f"herder: {pki / KEY_FILE}: {why}", file=sys.stderr)
         return HOPELESS
     running = Running(store, RealWorld(), signer)
+    tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
+    kubelets = running.engine.kubelets = Kubelets(tls)
     server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket)
@@ -56,6 +59,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
         await stop.wait()
     finally:
         await server.stop()
+        await kubelets.close()
         await running.stop()
     return 0
 

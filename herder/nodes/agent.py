@@ -14,6 +14,7 @@ from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Queue
 from herder.kube.resources import PODS
+from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, Volumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.node import NodeSettings
@@ -33,6 +34,8 @@ class Parts(msgspec.Struct, frozen=True):
     volumes: Volumes
     imports: Work | None = None
     plain: Work | None = None
+    # Where the API server looks in; NodeSettings.port has to be the port of it.
+    endpoint: Endpoint | None = None
 
 
 class NodeAgent:
@@ -56,6 +59,8 @@ class NodeAgent:
         queue = Queue(self._world, "pods", registry=self._registry)
         site = self._site()
         keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
+        if self._parts.endpoint is not None:
+            self._parts.endpoint.add(keeper)
         for work in site.works():
             await work.open(keeper.changed)
         workers = Workers(keeper, queue, WORKERS, world=self._world, registry=self._registry, limit=LIMIT)
