@@ -61,6 +61,8 @@ class Endpoint:
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
         for method in ("GET", "POST"):
             app.router.add_route(method, "/attach/{namespace}/{pod}/{container}", self._attach)
+            app.router.add_route(method, "/exec/{rest:.*}", self._refuse)
+            app.router.add_route(method, "/portForward/{rest:.*}", self._refuse)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_PATIENCE)
         await self._runner.setup()
         await web.SockSite(self._runner, listener, ssl_context=self._tls).start()
@@ -81,6 +83,9 @@ class Endpoint:
 
     async def _healthy(self, request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")
+
+    async def _refuse(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPBadRequest(text="no node starts programs in a machine or passes on connections; use its console")
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         pod, work = self._found(request)
