@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,13 +72,13 @@ class Rig:
         return context
 
     @asynccontextmanager
-    async def session(self, pair: Pair | None) -> AsyncIterator[aiohttp.ClientSession]:
+    async def session(self, pair: Pair | None) -> AsyncGenerator[aiohttp.ClientSession]:
         connector = aiohttp.TCPConnector(ssl=self.tls(pair))
         async with aiohttp.ClientSession(self._base, connector=connector) as session:
             yield session
 
     @asynccontextmanager
-    async def as_api_server(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def as_api_server(self) -> AsyncGenerator[aiohttp.ClientSession]:
         async with self.session(self.authority.client(CALLER, ())) as session:
             yield session
 
@@ -196,7 +196,7 @@ async def test_what_is_not_there_is_named(rig: Rig, path: str, status: int, said
 
 
 @asynccontextmanager
-async def console(rig: Rig, path: str = ATTACH, protocol: str = "v4.channel.k8s.io") -> AsyncIterator[Any]:
+async def console(rig: Rig, path: str = ATTACH, protocol: str = "v4.channel.k8s.io") -> AsyncGenerator[Any]:
     async with rig.as_api_server() as session, session.ws_connect(path, protocols=(protocol,)) as socket:
         assert socket.protocol == protocol
         yield socket
