@@ -28,9 +28,10 @@ async def console(where: Where, machine: str) -> None:
             raise Refusal(f"the guest of {machine} does not run (its pod {pod.name} is {pod.status.phase}), so it has no console")
         wanted = [("container", CONTAINER), ("stdin", "true"), ("stdout", "true"), ("stderr", "false"), ("tty", "true")]
         async with client.transport.websocket(PODS.path(*key_of(pod), "attach"), wanted, PROTOCOL) as socket:
-            if sys.stdin.isatty():
-                click.echo(f"Connected to {machine}. Ctrl-] leaves; the machine runs on.", err=True)
             with terminal() as raw:
+                # Only now: a key that is typed earlier would not get to the guest.
+                if sys.stdin.isatty():
+                    click.echo(f"Connected to {machine}. Ctrl-] leaves; the machine runs on.\r", err=True)
                 said = await Talk(socket, raw).run()
         if said:
             raise Refusal(f"the console of {machine} ended: {said}")
