@@ -15,6 +15,8 @@ _PART_OF: Final = {PART_OF: PRODUCT}
 
 READ: Final = ("get", "list", "watch")
 WRITE: Final = ("create", "update", "patch", "delete", "deletecollection")
+# Over a WebSocket it is a GET, and more than reading: API servers ask for both.
+CONSOLE: Final = ("get", "create")
 
 VIRT, POLICIES, DISKS, PODS = "kubevirt.io", "migrations.kubevirt.io", "cdi.kubevirt.io", "scheduling.koordinator.sh"
 MACHINES: Final = ("virtualmachines", "virtualmachineinstances", "virtualmachinepools")
@@ -75,6 +77,7 @@ def roles() -> list[Document]:
                 *_SEE_AROUND,
                 _rule(WRITE, "", "persistentvolumeclaims"),
                 _rule(READ, "", "pods/log"),
+                _rule(CONSOLE, "", "pods/attach"),
             ],
         ),
         _role(
@@ -110,6 +113,7 @@ _ADMIN: Final = [
     *_SEE_CLUSTER[3:],
     _rule(("update", "patch"), "", "nodes"),
     _rule(READ, "", "pods/log"),
+    _rule(CONSOLE, "", "pods/attach"),
     _rule(("delete",), "", "pods"),
     _rule(("create",), "", "pods/eviction"),
     _rule(WRITE, "", "persistentvolumeclaims"),

@@ -6,15 +6,21 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
+from pathlib import Path
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
+from herder.app.address import listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
+from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.kube.client import Client
+from herder.nodes.endpoint import Endpoint, server_tls
 from herder.nodes.fleet import Fleet
+from herder.nodes.imports import ImportSettings
 from herder.nodes.local import LocalNodes, share
 from herder.nodes.node import NodeSettings
 from herder.nodes.runtimes.choice import PROGRAM, SIMULATED
@@ -35,13 +41,15 @@ class Agents(Protocol):
     async def run(self) -> None: ...
 
 
-async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int) -> int:
+async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool = False) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
+        endpoint = Endpoint(_tls(directory.pki), (ENGINE_AT_NODES,), RealWorld())
+        await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
         client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
-        agents = await make(client, directory, settings_for(nodes), runtime, stack)
+        agents = await make(client, directory, settings_for(nodes), runtime, endpoint, stack, allow_local_imports)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
@@ -50,23 +58,35 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
             agents.end_guests_on_close(SHUT_DOWN_PATIENCE)
         working.cancel()
         await asyncio.wait([working])
+        await endpoint.stop()
         if not working.cancelled():
             working.result()
     return 0
 
 
 async def make(
-    fleet: Client, directory: DataDirectory, settings: tuple[NodeSettings, ...], runtime: str, stack: contextlib.AsyncExitStack
+    fleet: Client,
+    directory: DataDirectory,
+    settings: tuple[NodeSettings, ...],
+    runtime: str,
+    endpoint: Endpoint,
+    stack: contextlib.AsyncExitStack,
+    allow_local_imports: bool,
 ) -> Agents:
     kind, _, version = runtime.partition("://")
     if kind == SIMULATED:
-        return Fleet(fleet, RealWorld(), settings, CollectorRegistry(), version)
+        return Fleet(fleet, RealWorld(), settings, CollectorRegistry(), version, endpoint)
     # Each is its own node to the engine, and no other.
     clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in settings]
     for client in clients:
         await stack.enter_async_context(client)
     shares = [share(one, len(settings), STORAGE_DOMAIN) for one in settings]
-    return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM)
+    imports = ImportSettings(allow_local_imports)
+    return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports)
+
+
+def _tls(pki: Path) -> ssl.SSLContext:
+    return server_tls(pki / "kubelet.crt", pki / "kubelet.key", pki / "ca.crt")
 
 
 def settings_for(nodes: int) -> tuple[NodeSettings, ...]:

@@ -17,6 +17,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.identities import doors
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
+from herder.server.kubelets import Kubelets, client_tls
 from herder.server.running import COLLECT_AT, Running, open_store
 from herder.server.store import DataError
 
@@ -43,6 +44,8 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
         print(f"herder: {pki / KEY_FILE}: {why}", file=sys.stderr)
         return HOPELESS
     running = Running(store, RealWorld(), signer)
+    tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
+    kubelets = running.engine.kubelets = Kubelets(tls)
     server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory))
@@ -57,6 +60,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
         await stop.wait()
     finally:
         await server.stop()
+        await kubelets.close()
         await running.stop()
     return 0
 

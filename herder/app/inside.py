@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from herder.kube.errors import Unreachable, error_from
 from herder.kube.transport import Call, Reply
 from herder.server import status
-from herder.server.request import Answer, Request, Response, Stream, User
+from herder.server.request import Request, Response, Stream, Upgrade, User
 from herder.server.router import Router
 
 
@@ -49,16 +49,18 @@ class InsideTransport:
     async def close(self) -> None:
         pass
 
-    async def _answer(self, call: Call) -> Answer:
+    async def _answer(self, call: Call) -> Response | Stream:
         headers = {"User-Agent": f"{self._agent}/1", "Accept": call.accept, "Content-Type": call.content_type}
         try:
             user = self._router.engine.access.identify(self._user, self._authorization)
             request = Request(
                 method=call.method, path=call.path, query=dict(call.query), headers=headers, body=call.body, user=user
             )
-            return await self._router.handle(request)
+            answer = await self._router.handle(request)
         except status.ApiError as error:
             return Response(error.code, error.body(), headers=error.headers)
+        assert not isinstance(answer, Upgrade), "only over HTTP a connection becomes a WebSocket"
+        return answer
 
 
 def _as_stream(answer: Response) -> Stream:

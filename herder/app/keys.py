@@ -16,7 +16,7 @@ from herder.server.running import DATABASE
 from herder.server.store import Database
 
 # Made anew at each start.
-NOT_KEPT = ("server.crt", "server.key")
+NOT_KEPT = ("server.crt", "server.key", "kubelet.crt", "kubelet.key", "kubelet-client.crt", "kubelet-client.key")
 LAID_BESIDE = "restored-keys"
 
 

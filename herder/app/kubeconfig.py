@@ -14,6 +14,8 @@ from herder.pki.files import write_private
 
 CONTEXT = "herder"
 ADMIN = "herder-admin"
+# Who the engine is to its nodes: the name that a real cluster gives to its API server for the same.
+ENGINE_AT_NODES = "kube-apiserver-kubelet-client"
 
 
 def check_writable(path: Path) -> None:

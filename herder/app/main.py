@@ -17,6 +17,9 @@ from herder.app import node_command as node_command
 from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
+from herder.cli import console as console
+from herder.cli import guest_logs as guest_logs
+from herder.cli import machines as machines
 from herder.cli.main import cli
 from herder.nodes.runtimes.choice import RuntimeMissing, resolve
 
@@ -53,7 +56,16 @@ DEFAULT_DATA = Path(".herder")
     show_default=True,
     help="Whether machines are kept and pods are placed; without, it is an API server and nothing else.",
 )
-def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig: Path | None, controllers: bool) -> None:
+@click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
+def up(
+    data: Path,
+    listen: tuple[str, int],
+    nodes: int,
+    runtime: str,
+    kubeconfig: Path | None,
+    controllers: bool,
+    allow_local_imports: bool,
+) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
     # Imported here: `herder --help` should not wait for a web server.
     from herder.app.supervisor import Settings, Supervisor
@@ -61,7 +73,9 @@ def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig
     logs.configure("supervisor")
     try:
         resolved = resolve(runtime, version("herder"))
-        settings = Settings(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers)
+        settings = Settings(
+            data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports
+        )
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:
         _refuse(str(error), CANNOT_RUN)
@@ -121,12 +135,13 @@ def engine(data: Path, listen_fd: int, ready_fd: int) -> None:
 @click.option("--nodes", type=int, required=True)
 @click.option("--runtime", required=True)
 @click.option("--ready-fd", type=int, required=True)
-def agents(data: Path, nodes: int, runtime: str, ready_fd: int) -> None:
+@click.option("--allow-local-imports", is_flag=True)
+def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool) -> None:
     """The agents' process; started by `herder up`."""
     from herder.app import agents_process
 
     logs.configure("agents")
-    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), nodes, runtime, ready_fd)))
+    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), nodes, runtime, ready_fd, allow_local_imports)))
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from herder.app.address import listen_on
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import node_names, write_node_identities
-from herder.app.kubeconfig import check_writable, write_kubeconfig
+from herder.app.kubeconfig import ENGINE_AT_NODES, check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
 from herder.nodes.runtimes.choice import QEMU
-from herder.pki.authority import Authority
+from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
 
 # One identity, whichever process it is: there is never more than one, and the next need not wait for the lease of one that died.
@@ -38,10 +38,16 @@ class Settings(msgspec.Struct, frozen=True):
     runtime: str
     kubeconfig: Path
     controllers: bool = True
+    allow_local_imports: bool = False
 
     @property
     def listen(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+def write_pair(folder: Path, name: str, pair: Pair) -> None:
+    write_private(folder / f"{name}.key", pair.key)
+    write_private(folder / f"{name}.crt", pair.certificate)
 
 
 def open_authority(pki: Path) -> Authority:
@@ -78,10 +84,11 @@ class Supervisor:
     def _credentials(self, server: str) -> None:
         pki = self._directory.pki
         authority = open_authority(pki)
-        hosts = dict.fromkeys(("127.0.0.1", "::1", "localhost", socket.gethostname(), self._settings.host))
-        pair = authority.server(tuple(hosts))
-        write_private(pki / "server.key", pair.key)
-        write_private(pki / "server.crt", pair.certificate)
+        here = ("127.0.0.1", "::1", "localhost", socket.gethostname())
+        write_pair(pki, "server", authority.server(tuple(dict.fromkeys((*here, self._settings.host)))))
+        # What the nodes show to the engine, and the engine to them when it asks for logs and consoles.
+        write_pair(pki, "kubelet", authority.server(here))
+        write_pair(pki, "kubelet-client", authority.client(ENGINE_AT_NODES, ()))
         write_kubeconfig(self._settings.kubeconfig, server, authority)
         if self._settings.runtime.startswith(QEMU):
             write_node_identities(self._directory, server, authority, node_names(self._settings.nodes))
@@ -99,6 +106,7 @@ class Supervisor:
             children.append(Child("controllers", ["controllers", "--data", data, *CONTROLLERS_LEASE], [self._directory.lock]))
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
+            arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
             children.append(Child("agents", arguments))
         running = [asyncio.create_task(child.run()) for child in children]
         greeting = asyncio.create_task(self._greet(children, server))

@@ -38,17 +38,44 @@ class Surroundings(msgspec.Struct, frozen=True):
         return cls(os.environ, Path(os.environ.get("HOME") or "/"))
 
 
+class Connection(msgspec.Struct, frozen=True):
+    """The way to a server, and the namespace that is meant where none is named."""
+
+    transport: HttpTransport
+    namespace: str
+
+
 def connect(kubeconfig: Path | None, context: str | None, agent: str, surroundings: Surroundings | None = None) -> Transport:
     """Nothing is sent yet. Raises Misconfigured, with a sentence, for settings that cannot be used."""
+    return connection(kubeconfig, context, agent, surroundings).transport
+
+
+def connection(
+    kubeconfig: Path | None,
+    context: str | None,
+    agent: str,
+    surroundings: Surroundings | None = None,
+    *,
+    otherwise: Path | None = None,
+) -> Connection:
+    """The same. `otherwise` is a kubeconfig to try where nobody named one and there is none at the usual places."""
     around = surroundings or Surroundings.here()
     files = [kubeconfig] if kubeconfig is not None else _default_files(around)
     config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
     if config.is_empty and kubeconfig is None and context is None and _is_inside(around):
-        return _from_account(around, agent)
+        return Connection(_from_account(around, agent), _namespace_of_account(around))
+    if config.is_empty and kubeconfig is None and otherwise is not None and _nobody_named_one(around) and otherwise.exists():
+        files, config = [otherwise], read(otherwise)
     listed = ", ".join(str(file) for file in files)
     if config.is_empty:
         raise Misconfigured(_nothing_there(kubeconfig, listed))
-    return _over(choose(config, context, listed), agent)
+    access = choose(config, context, listed)
+    return Connection(_over(access, agent), access.namespace)
+
+
+def _nobody_named_one(around: Surroundings) -> bool:
+    """Who named a file that is not there may have misspelt it, and does not mean another cluster."""
+    return not around.environment.get(VARIABLE)
 
 
 def _nothing_there(kubeconfig: Path | None, listed: str) -> str:
@@ -63,7 +90,7 @@ def _default_files(around: Surroundings) -> list[Path]:
     return [Path(name) for name in dict.fromkeys(named)] or [around.home / ".kube" / "config"]
 
 
-def _over(access: Access, agent: str) -> Transport:
+def _over(access: Access, agent: str) -> HttpTransport:
     cluster = access.cluster
     return HttpTransport.over_tcp(
         cluster.server,
@@ -112,13 +139,20 @@ def _is_inside(around: Surroundings) -> bool:
     return named and (around.account / "token").is_file()
 
 
-def _from_account(around: Surroundings, agent: str) -> Transport:
+def _from_account(around: Surroundings, agent: str) -> HttpTransport:
     """The pod's own service account. Its token is renewed by the kubelet, so it is read again."""
     host, port = (around.environment[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT"))
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     trust = Trust(Material("ca.crt", path=str(around.account / "ca.crt")))
     token = from_file(str(around.account / "token"), "token")
     return HttpTransport.over_tcp(server, agent, Kept(trust, token), proxy=_proxy_of_environment(server))
+
+
+def _namespace_of_account(around: Surroundings) -> str:
+    try:
+        return (around.account / "namespace").read_text().strip() or "default"
+    except OSError:
+        return "default"
 
 
 def _proxy_of_environment(server: str) -> str:

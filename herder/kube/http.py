@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from herder.kube.credentials import Anonymous, Credentials, Shown
-from herder.kube.errors import Unreachable, error_from
+from herder.kube.errors import ApiStatusError, Unreachable, error_from
 from herder.kube.transport import Call, Reply
 
 CONNECT_PATIENCE = 10.0
@@ -29,6 +29,8 @@ REPEATS = 10
 LONGEST_WAIT = 30.0
 # A watch has no end: what notices a server that went away without a word is the kernel, after a minute.
 KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3), (socket.TCP_USER_TIMEOUT, 60_000))
+# For connections without an end on which nobody may say anything for hours.
+HEARTBEAT = 30.0
 FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
 Headers = CIMultiDict[str]
 
@@ -89,8 +91,38 @@ class HttpTransport:
         finally:
             response.close()
 
+    @asynccontextmanager
+    async def websocket(
+        self, path: str, query: Sequence[tuple[str, str]], protocol: str
+    ) -> AsyncGenerator[aiohttp.ClientWebSocketResponse]:
+        """A connection both ways, as who we are to every request. Entering it raises the ApiStatusError of a refusal."""
+        shown = await self._credentials.show()
+        try:
+            socket = await self._session.ws_connect(
+                URL(self._server + path, encoded=True).with_query(query),
+                protocols=(protocol,),
+                headers={"Authorization": shown.authorization} if shown.authorization else None,
+                ssl=shown.tls if shown.tls is not None else True,
+                server_hostname=self._server_name,
+                proxy=self._proxy,
+                heartbeat=HEARTBEAT,
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise await self._why_no_socket(path, error.status) from None
+        except FAILURES as error:
+            raise _unreachable(Call("GET", path), error) from error
+        try:
+            yield socket
+        finally:
+            await socket.close()
+
     async def close(self) -> None:
         await self._session.close()
+
+    async def _why_no_socket(self, path: str, status: int) -> ApiStatusError:
+        """The library keeps only the number of a refusal. Asked for plainly, the server says the same in a sentence."""
+        reply = await self.send(Call("GET", path))
+        return error_from(status, reply.body if reply.status == status else b"")
 
     async def _send_known(self, call: Call) -> tuple[Reply, float | None]:
         """The answer, and how long the server asks us to wait before we ask again."""

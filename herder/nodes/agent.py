@@ -14,6 +14,7 @@ from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS
+from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, Volumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.node import NodeSettings
@@ -33,6 +34,8 @@ class Parts(msgspec.Struct, frozen=True):
     volumes: Volumes
     imports: Work | None = None
     plain: Work | None = None
+    # Where the API server looks in; NodeSettings.port has to be the port of it.
+    endpoint: Endpoint | None = None
 
 
 class NodeAgent:
@@ -58,6 +61,8 @@ class NodeAgent:
         heartbeat.registered = self.registered
         itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
         itself.subscribe(lambda change: heartbeat.node_seen(change.new.view.uid if change.new else ""))
+        if self._parts.endpoint is not None:
+            self._parts.endpoint.add(keeper)
         for work in site.works():
             await work.open(keeper.changed)
         workers = Workers(keeper, queue, WORKERS, world=self._world, registry=self._registry, limit=LIMIT)

@@ -17,6 +17,7 @@ from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS
+from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
@@ -34,8 +35,15 @@ SIMULATED = Selection(labels=f"{labels.RUNTIME}=simulated")
 
 class Fleet:
     def __init__(
-        self, client: Client, world: World, asked_for: tuple[NodeSettings, ...], registry: CollectorRegistry, version: str = "1"
+        self,
+        client: Client,
+        world: World,
+        asked_for: tuple[NodeSettings, ...],
+        registry: CollectorRegistry,
+        version: str = "1",
+        endpoint: Endpoint | None = None,
     ) -> None:
+        """Without an endpoint nobody can look into what runs here."""
         self._client = client
         self._world = world
         self._asked_for = {settings.name: settings for settings in asked_for}
@@ -48,6 +56,9 @@ class Fleet:
         self._sites: dict[str, Site] = {}
         self._beats: dict[str, asyncio.Task[None]] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)
+        self._port = endpoint.port if endpoint is not None else 0
+        if endpoint is not None:
+            endpoint.add(self._keeper)
         self.registered = asyncio.Event()
 
     async def run(self) -> None:
@@ -81,7 +92,7 @@ class Fleet:
 
     def _add(self, settings: NodeSettings, group: asyncio.TaskGroup) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
-        settings = settings if settings.storage else msgspec.structs.replace(settings, storage=SHARED_STORAGE)
+        settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
         site = Site(
             name=settings.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
-from herder.nodes.runtimes.base import GuestStatus, Order, Refused, Runtime, Volume
+from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Volume
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 
 
@@ -68,6 +68,12 @@ class Guests:
 
     async def resume(self, uid: str) -> None:
         await self._runtime.resume(uid)
+
+    async def log(self, uid: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+        return await self._runtime.log(uid, follow=follow)
+
+    async def console(self, uid: str) -> Console:
+        return await self._runtime.console(uid)
 
 
 def _definition(pod: Pod) -> GuestDefinition:

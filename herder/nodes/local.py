@@ -14,6 +14,8 @@ from prometheus_client import CollectorRegistry
 from herder.api.world import World
 from herder.kube.client import Client
 from herder.nodes.agent import NodeAgent, Parts
+from herder.nodes.endpoint import Endpoint
+from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFolder
 from herder.nodes.node import NodeSettings
 from herder.nodes.runtimes.qemu import QemuRuntime, RunAs, ask
 from herder.nodes.volumes import NodeVolumes
@@ -27,8 +29,18 @@ KVM = Path("/dev/kvm")
 class LocalNodes:
     """Guests live on when this process dies, and are found again; told to end in order, it ends them first."""
 
-    def __init__(self, nodes: Sequence[tuple[Client, NodeSettings]], world: World, folder: Path, program: str) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[tuple[Client, NodeSettings]],
+        world: World,
+        folder: Path,
+        program: str,
+        endpoint: Endpoint,
+        imports: ImportSettings,
+    ) -> None:
         """Each node with the client that is it."""
+        self._endpoint = endpoint
+        self._imports = imports
         self._nodes = nodes
         self._world = world
         self._folder = folder
@@ -46,7 +58,9 @@ class LocalNodes:
         for client, settings in self._nodes:
             runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as)
             self._runtimes.append(runtime)
-            parts = Parts(volumes=NodeVolumes(client, storage))
+            settings = msgspec.structs.replace(settings, port=self._endpoint.port)
+            imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client))
+            parts = Parts(volumes=NodeVolumes(client, StorageFolder(storage)), imports=imports, endpoint=self._endpoint)
             agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))
         async with asyncio.TaskGroup() as group:
             for agent in agents:

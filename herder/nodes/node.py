@@ -94,6 +94,8 @@ def node_status(settings: NodeSettings, host: Host, known: Node | None, now: flo
     }
     if settings.port:
         status["daemonEndpoints"] = {"kubeletEndpoint": {"Port": settings.port}}
+        # Else an API server would speak SPDY to us for kubectl attach.
+        status["declaredFeatures"] = ["ExtendWebSocketsToKubelet"]
     return status
 
 

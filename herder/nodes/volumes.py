@@ -16,6 +16,7 @@ from herder.api.quantity import parse_quantity
 from herder.kube.client import Client
 from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
 from herder.nodes.cloud_init import config_drive, no_cloud
+from herder.nodes.imports import ImportFailed, StorageFolder
 from herder.nodes.runtimes import base
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused
 from herder.nodes.work import NotYet
@@ -24,7 +25,7 @@ Files = dict[str, bytes]
 
 
 class NodeVolumes:
-    def __init__(self, client: Client, storage: Path) -> None:
+    def __init__(self, client: Client, storage: StorageFolder) -> None:
         self._client = client
         self._storage = storage
 
@@ -61,16 +62,26 @@ class NodeVolumes:
         if volume.spec.local is None:
             why = "no volume of a node's own storage (spec.local); use StorageClass herder-local"
             raise Refused(reasons.UNSUPPORTED, f"PersistentVolume {name} of claim {key.name} is {why}")
-        return FileVolume(await asyncio.to_thread(self._file, volume.spec.local.path, key.name), read_only)
+        # A claim that nobody fills is an empty disk of its size, made when it is first used.
+        size = parse_quantity(volume.spec.capacity.get("storage", 0)).value() if not claim.controller_uid else 0
+        return FileVolume(await asyncio.to_thread(self._file, volume.spec.local.path, key.name, size), read_only)
 
-    def _file(self, path: str, claim: str) -> Path:
+    def _file(self, path: str, claim: str, size: int) -> Path:
         name = PurePosixPath(path).name
-        if not name or name == ".." or name.startswith("."):
-            raise Refused(reasons.UNSUPPORTED, f"the volume of claim {claim} has the path {path!r}, which names no file")
-        file = self._storage / name
-        if not file.exists():
+        try:
+            filled = self._storage.is_filled(name)
+        except ImportFailed:
+            raise Refused(
+                reasons.UNSUPPORTED, f"the volume of claim {claim} has the path {path!r}, which is none of ours"
+            ) from None
+        if not filled and size:
+            part = self._storage.prepare(name)
+            with part.open("xb") as file:
+                file.truncate(size)
+            self._storage.finish(name, part)
+        elif not filled:
             raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim {claim}: {name} is not there")
-        return file
+        return self._storage.disk(name)
 
     async def _files(self, namespace: str, volume: Volume, definition: GuestDefinition) -> tuple[Files, str] | None:
         if (secret := volume.secret) is not None:

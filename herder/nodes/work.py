@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol, runtime_checkable
 
 from herder.api.core import Pod
-from herder.nodes.runtimes.base import GuestStatus
+from herder.nodes.runtimes.base import Console, GuestStatus
 
 
 class NotYet(Exception):
@@ -51,3 +51,19 @@ class Work(Protocol):
     async def pause(self, uid: str) -> None: ...
 
     async def resume(self, uid: str) -> None: ...
+
+
+@runtime_checkable
+class HasLog(Protocol):
+    """Work that writes something which people can read."""
+
+    async def log(self, uid: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+        """From the beginning; where it is followed, until the work has ended."""
+        ...
+
+
+@runtime_checkable
+class HasConsole(Protocol):
+    """Work that people can talk to."""
+
+    async def console(self, uid: str) -> Console: ...

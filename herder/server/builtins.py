@@ -42,7 +42,13 @@ def _core() -> tuple[Resource, ...]:
         _resource("", "Node", "nodes", "no", namespaced=False, status=True),
         _resource("", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
         _resource("", "PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),
-        _resource("", "Pod", "pods", "po", status=True, actions=("binding", "eviction"), categories=("all",)),
+        _resource(
+            *("", "Pod", "pods", "po"),
+            status=True,
+            actions=("binding", "eviction"),
+            connects=("attach", "exec", "log", "portforward"),
+            categories=("all",),
+        ),
         _resource("", "Secret", "secrets"),
         _resource("", "ServiceAccount", "serviceaccounts", "sa", token=True),
     )

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from herder.server.builtins import BUILTINS
-from herder.server.resources import ACTION_KINDS, GroupVersion, Resource
+from herder.server.resources import ACTION_KINDS, CONNECT_KINDS, GroupVersion, Resource
 
 JSON = "application/json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -138,6 +138,7 @@ def _subresources(resource: Resource) -> list[tuple[str, dict[str, str], list[st
     """Name, kind and verbs of each. An empty group and version mean those of the resource."""
     own = {"group": "", "version": "", "kind": resource.kind}
     found = [(name, ACTION_KINDS[name], ["create"]) for name in resource.actions]
+    found += [(name, *CONNECT_KINDS[name]) for name in resource.connects if name in CONNECT_KINDS]
     if resource.finalize:
         found.append(("finalize", own, ["update"]))
     if resource.scale is not None:
@@ -146,7 +147,7 @@ def _subresources(resource: Resource) -> list[tuple[str, dict[str, str], list[st
         found.append(("status", own, SUBRESOURCE_VERBS))
     if resource.token:
         found.append(("token", {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}, ["create"]))
-    return found
+    return sorted(found, key=lambda one: one[0])
 
 
 def _entries(resource: Resource) -> list[dict[str, Any]]:

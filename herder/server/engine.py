@@ -10,6 +10,7 @@ from herder.server.access.access import Access
 from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.budgets import BudgetIndex
+from herder.server.kubelets import Kubelets
 from herder.server.registry import Registry
 from herder.server.resources import Resource
 from herder.server.served import Served
@@ -29,6 +30,8 @@ class Engine:
         self.templates = Templates()
         self.hub = Hub(store)
         self.budgets = BudgetIndex(store)
+        # The way to the nodes; none where nobody gave us a certificate to show them.
+        self.kubelets: Kubelets | None = None
 
     @property
     def namespaces(self) -> Resource:

@@ -20,7 +20,7 @@ from aiohttp.http import HttpVersion10
 
 from herder.server import status
 from herder.server.patience import LARGE, Deliveries, Delivery, Patience
-from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Request, Response, Stream, User, parse_query
+from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Request, Response, Stream, Upgrade, User, parse_query
 from herder.server.router import Router
 
 log = structlog.get_logger()
@@ -88,6 +88,8 @@ class HttpServer:
         if isinstance(answer, Stream):
             with self._deliveries.to(incoming.transport) as delivery:
                 return await _stream(incoming, answer, delivery)
+        if isinstance(answer, Upgrade):
+            return await answer.serve(incoming)
         response = _respond(answer)
         if len(answer.body) > LARGE:
             with self._deliveries.to(incoming.transport) as delivery:

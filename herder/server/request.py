@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -117,7 +118,14 @@ class Stream(msgspec.Struct):
     warnings: list[str] = []
 
 
-Answer = Response | Stream
+class Upgrade(msgspec.Struct):
+    """The connection becomes a WebSocket: `serve` takes the request as the HTTP server knows it, and answers it to the end."""
+
+    serve: Callable[[Any], Awaitable[Any]]
+    warnings: list[str] = []
+
+
+Answer = Response | Stream | Upgrade
 
 
 class Target(msgspec.Struct, frozen=True):

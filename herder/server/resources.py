@@ -13,6 +13,11 @@ ACTION_KINDS = {
     "binding": {"group": "", "version": "", "kind": "Binding"},
     "eviction": {"group": "policy", "version": "v1", "kind": "Eviction"},
 }
+# What a node answers: the kind of the question, and the verbs by which it is asked.
+CONNECT_KINDS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "attach": ({"group": "", "version": "", "kind": "PodAttachOptions"}, ["create", "get"]),
+    "log": ({"group": "", "version": "", "kind": "Pod"}, ["get"]),
+}
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -63,6 +68,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     review: bool = False
     # Subresources that are only ever posted: something is done with the object, and nothing of it is stored.
     actions: tuple[str, ...] = ()
+    # Subresources that are answered by the node on which the object runs, or refused with a sentence.
+    connects: tuple[str, ...] = ()
     openapi: dict[str, Any] | None = None
     columns: tuple[Column, ...] | None = None
     builtin: bool = True

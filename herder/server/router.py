@@ -15,10 +15,12 @@ from herder.server.informing import Information
 from herder.server.presenting import accepted
 from herder.server.request import Answer, Request, Response, Target, parse_target
 from herder.server.served import Served
+from herder.server.verbs.attaching import attach, refuse_exec, refuse_port_forward
 from herder.server.verbs.binding import bind, bind_named_in_body
 from herder.server.verbs.eviction import evict
 from herder.server.verbs.get import get
 from herder.server.verbs.listing import list_objects
+from herder.server.verbs.logs import read_log
 from herder.server.verbs.patch import patch
 from herder.server.verbs.scale import get_scale, put_scale
 from herder.server.verbs.watch import watch
@@ -35,6 +37,10 @@ ON_SUBRESOURCES: dict[str, dict[str, Verb]] = {
     "token": {"create": create_token},
     "binding": {"create": bind},
     "eviction": {"create": evict},
+    "log": {"get": read_log},
+    "attach": {"get": attach, "create": attach},
+    "exec": {"get": refuse_exec, "create": refuse_exec},
+    "portforward": {"get": refuse_port_forward, "create": refuse_port_forward},
 }
 ON_REVIEWS: dict[str, Verb] = {"create": review}
 # Kinds that are only an address to post to.
@@ -126,7 +132,7 @@ def _fits(target: Target, served: Served) -> bool:
         return False
     if not resource.is_stored and not resource.review and (target.name or (resource.namespaced and not target.namespace)):
         return False
-    if target.subresource in resource.actions:
+    if target.subresource in resource.actions or target.subresource in resource.connects:
         return True
     allowed = {
         "": True,

@@ -27,7 +27,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 def _authority(engine: Engine) -> tuple[Path, Path]:
     """The certificate and the key that sign clients of this engine."""
-    places = (engine.ca.parent, engine.kubeconfig.parent / "data" / "pki")
+    places = (engine.ca.parent, engine.kubeconfig.parent / "data" / "pki", engine.kubeconfig.parent / "pki")
     folder = next(place for place in places if (place / "ca.key").exists())
     return folder / "ca.crt", folder / "ca.key"
 

@@ -16,6 +16,7 @@ _ROOT = Path(__file__).parents[2]
 _BUILD = _ROOT / "tools" / "kube" / "build.sh"
 # No peers to hear from; a busy machine must not look like a lost leader. And nothing of it is kept.
 _QUICK_ETCD = ("--unsafe-no-fsync", "--heartbeat-interval=500", "--election-timeout=2500")
+KUBELET_CLIENT = "kube-apiserver-kubelet-client"
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
 
@@ -75,6 +76,7 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     admin = authority.sign("admin", "system:masters")
     engine = engine_at(folder, f"https://127.0.0.1:{port}", authority, admin)
     serving = authority.sign("serving")
+    authority.sign("kubelet")  # what a node's endpoint shows to the API server
     write_key(folder / "accounts.key")
     try:
         start([*etcd_command(folder, etcd_port, peer_port, authority, serving), *_QUICK_ETCD])
@@ -127,6 +129,7 @@ def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, 
 
 
 def api_server_command(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
+    kubelet_client = authority.sign(KUBELET_CLIENT)
     return [
         "kube-apiserver",
         "--bind-address=127.0.0.1",
@@ -135,6 +138,10 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
         f"--tls-private-key-file={serving.key}",
         f"--client-ca-file={authority.certificate}",
         f"--cert-dir={folder}",
+        f"--kubelet-certificate-authority={authority.certificate}",
+        f"--kubelet-client-certificate={kubelet_client.certificate}",
+        f"--kubelet-client-key={kubelet_client.key}",
+        "--kubelet-preferred-address-types=InternalIP",
         f"--etcd-servers=https://127.0.0.1:{etcd_port}",
         f"--etcd-cafile={authority.certificate}",
         f"--etcd-certfile={serving.certificate}",

@@ -68,6 +68,7 @@ class Victim:
         answer = await self.inside.router.handle(request)
         if isinstance(answer, Response):
             return answer.status, answer.body
+        assert isinstance(answer, Stream), "nothing becomes a WebSocket where there is no way to a node"
         return 200, await _beginning(answer)
 
     def still_well(self) -> None:

@@ -105,7 +105,8 @@ def _pod_spec(written: Document, spec: VirtualMachineInstanceSpec) -> Document:
         + GRACE_BEYOND_GUEST,
         "nodeSelector": {**_cpu_selector(spec.domain.cpu), **part(written, "nodeSelector"), labels.SCHEDULABLE: "true"},
         "tolerations": [*written.get("tolerations", ()), {"key": labels.VM_HOST_TAINT, "operator": "Exists"}],
-        "containers": [{"name": CONTAINER, "image": IMAGE, "resources": resources_of(spec)}],
+        # The console is a terminal that one can type into: kubectl attach looks here.
+        "containers": [{"name": CONTAINER, "image": IMAGE, "resources": resources_of(spec), "stdin": True, "tty": True}],
         "volumes": _volumes(spec),
     }
     passed_on = ("affinity", "topologySpreadConstraints", "priorityClassName", "hostname", "subdomain")

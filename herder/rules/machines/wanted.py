@@ -48,9 +48,18 @@ def wanted(machine: VirtualMachine, instance: VirtualMachineInstance | None) -> 
 def _starts(machine: VirtualMachine, strategy: RunStrategy) -> bool:
     if strategy in ("Always", "RerunOnFailure"):
         return True
+    if strategy == "Halted":
+        return False
     if strategy == "Once" and not (machine.status and machine.status.last_instance_uid):
         return True
-    return strategy != "Halted" and start_requested(machine) is not None
+    return start_requested(machine) is not None or _is_being_restarted(machine)
+
+
+def _is_being_restarted(machine: VirtualMachine) -> bool:
+    """The instance that was to be replaced is gone, and nothing has followed it. Who also asked to stop it wants nothing more."""
+    last = machine.status.last_instance_uid if machine.status else None
+    asked = machine.annotations.get(labels.RESTART_REQUEST)
+    return asked is not None and asked == last and machine.annotations.get(labels.STOP_REQUEST) != last
 
 
 def _after_end(machine: VirtualMachine, strategy: RunStrategy, phase: str) -> Wanted:

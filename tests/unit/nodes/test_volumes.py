@@ -16,6 +16,7 @@ from herder.api.guest import GuestDefinition
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
+from herder.nodes.imports import StorageFolder
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused, Volume
 from herder.nodes.volumes import NodeVolumes
 from herder.nodes.work import NotYet
@@ -25,11 +26,15 @@ from tests.unit.server.inside import engine_inside
 HERE = "default"
 
 
+FIRST = "pvc-00000000-0000-4000-8000-000000000001"
+SECOND = "pvc-00000000-0000-4000-8000-000000000002"
+
+
 class Rig:
     def __init__(self, client: Client, storage: Path) -> None:
         self.client = client
         self.storage = storage
-        self._volumes = NodeVolumes(client, storage)
+        self._volumes = NodeVolumes(client, StorageFolder(storage))
 
     async def resolve(self, **source: Any) -> Volume | None:
         """A guest with one volume like this."""
@@ -44,12 +49,14 @@ class Rig:
         assert isinstance(found, FilesVolume)
         return found.files
 
-    async def claim(self, name: str, path: str | None, bound: bool = True) -> None:
+    async def claim(self, name: str, path: str | None, bound: bool = True, owner: str = "") -> None:
         """A claim, and its volume where there is a path."""
+        reference = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume", "name": name, "uid": owner, "controller": True}
+        metadata = {"name": name, **({"ownerReferences": [reference]} if owner else {})}
         spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         if path is not None:
             spec["volumeName"] = f"pv-{name}"
-        made = await self.client.create(CLAIMS, {"metadata": {"name": name}, "spec": spec}, HERE)
+        made = await self.client.create(CLAIMS, {"metadata": metadata, "spec": spec}, HERE)
         if path is not None:
             source = {"local": {"path": path}} if path else {"hostPath": {"path": "/etc"}}
             reference = {"namespace": HERE, "name": name, "uid": made.uid if bound else "another"}
@@ -79,11 +86,21 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 async def test_a_bound_claim_is_a_file_of_the_storage(rig: Rig) -> None:
-    await rig.claim("disk", "/herder/volumes/pvc-1")
-    (rig.storage / "pvc-1").write_bytes(b"")
-    assert await rig.resolve(dataVolume={"name": "disk"}) == FileVolume(rig.storage / "pvc-1")
+    await rig.claim("disk", f"/herder/volumes/{FIRST}")
+    (rig.storage / FIRST).mkdir()
+    file = rig.storage / FIRST / "disk.img"
+    file.write_bytes(b"content")
+    assert await rig.resolve(dataVolume={"name": "disk"}) == FileVolume(file)
     by_claim = {"claimName": "disk", "readOnly": True}
-    assert await rig.resolve(persistentVolumeClaim=by_claim) == FileVolume(rig.storage / "pvc-1", read_only=True)
+    assert await rig.resolve(persistentVolumeClaim=by_claim) == FileVolume(file, read_only=True)
+    assert file.read_bytes() == b"content"
+
+
+async def test_a_claim_that_nobody_fills_is_an_empty_disk_of_its_size(rig: Rig) -> None:
+    await rig.claim("blank", f"/herder/volumes/{FIRST}")
+    made = await rig.resolve(persistentVolumeClaim={"claimName": "blank"})
+    assert isinstance(made, FileVolume)
+    assert made.path.stat().st_size == 1 << 30
 
 
 async def test_a_claim_is_waited_for_until_all_of_it_is_there(rig: Rig) -> None:
@@ -91,20 +108,20 @@ async def test_a_claim_is_waited_for_until_all_of_it_is_there(rig: Rig) -> None:
     await _waits(rig, wanted, reasons.MISSING_CLAIM, "waits for PersistentVolumeClaim disk, which does not exist")
     await rig.claim("disk", None)
     await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
-    await rig.claim("full", "/herder/volumes/pvc-2")
+    await rig.claim("full", f"/herder/volumes/{SECOND}", owner="data-volume")
     wanted = {"persistentVolumeClaim": {"claimName": "full"}}
-    await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for the content of claim full: pvc-2 is not there")
+    await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim full: {SECOND} is not there")
 
 
 async def test_a_volume_of_another_claim_is_never_used(rig: Rig) -> None:
-    await rig.claim("disk", "/herder/volumes/pvc-1", bound=False)
-    (rig.storage / "pvc-1").write_bytes(b"")
+    await rig.claim("disk", f"/herder/volumes/{FIRST}", bound=False)
     wanted = {"persistentVolumeClaim": {"claimName": "disk"}}
     await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
 
 
 @pytest.mark.parametrize(
-    ("path", "why"), [("", "no volume of a node's own storage"), ("/", "names no file"), ("/.hidden", "names no file")]
+    ("path", "why"),
+    [("", "no volume of a node's own storage"), ("/", "none of ours"), ("/.hidden", "none of ours"), ("/x", "none of ours")],
 )
 async def test_a_path_that_leads_elsewhere_is_refused(rig: Rig, path: str, why: str) -> None:
     await rig.claim("disk", path)

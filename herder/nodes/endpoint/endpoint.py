@@ -1,0 +1,138 @@
+"""The HTTPS endpoint of all nodes of a process. It is for the API server alone, which has asked who may look."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from typing import Any, Protocol
+
+import structlog
+from aiohttp import web
+
+from herder.api.core import Pod
+from herder.api.world import World
+from herder.nodes.endpoint.channels import PROTOCOLS, failure, join, tell
+from herder.nodes.endpoint.logs import read_log
+from herder.nodes.endpoint.options import Unanswerable, log_options
+from herder.nodes.work import HasConsole, HasLog, Work
+
+log = structlog.get_logger()
+STOP_PATIENCE = 1.0
+# A client that went away without a word is noticed by what it does not answer.
+HEARTBEAT = 30.0
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Pods(Protocol):
+    def find(self, namespace: str, name: str) -> tuple[Pod, Work] | None:
+        """A pod of ours, and what runs it."""
+        ...
+
+
+def server_tls(certificate: Path, key: Path, authority: Path) -> ssl.SSLContext:
+    """Whoever shows no certificate of the cluster's authority is not even asked what they want."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(authority)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+class Endpoint:
+    """`callers` are the names (CN) of API servers. Everybody else of the cluster has a certificate of the same authority, too."""
+
+    def __init__(self, tls: ssl.SSLContext, callers: Collection[str], world: World) -> None:
+        self._tls = tls
+        self._callers = frozenset(callers)
+        self._world = world
+        self._places: list[Pods] = []
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    def add(self, pods: Pods) -> None:
+        self._places.append(pods)
+
+    async def start(self, listener: socket.socket) -> None:
+        app = web.Application(middlewares=[self._only_callers])
+        app.router.add_get("/healthz", self._healthy)
+        app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
+        for method in ("GET", "POST"):
+            app.router.add_route(method, "/attach/{namespace}/{pod}/{container}", self._attach)
+            app.router.add_route(method, "/exec/{rest:.*}", self._refuse)
+            app.router.add_route(method, "/portForward/{rest:.*}", self._refuse)
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_PATIENCE)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listener, ssl_context=self._tls).start()
+        self.port = listener.getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @web.middleware
+    async def _only_callers(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        certificate: Any = request.get_extra_info("peercert") or {}
+        name = _name_in(certificate)
+        if name not in self._callers or ssl.cert_time_to_seconds(certificate["notAfter"]) < self._world.now():
+            log.warning("somebody who is not the API server was sent away", name=name, path=request.path)
+            raise web.HTTPForbidden(text=f"{name!r} is not the API server; ask that one, it knows who may look")
+        return await handler(request)
+
+    async def _healthy(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    async def _refuse(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPBadRequest(text="no node starts programs in a machine or passes on connections; use its console")
+
+    async def _log(self, request: web.Request) -> web.StreamResponse:
+        pod, work = self._found(request)
+        try:
+            options = log_options(request.query)
+        except Unanswerable as sentence:
+            raise web.HTTPBadRequest(text=str(sentence)) from None
+        if not isinstance(work, HasLog):
+            raise web.HTTPBadRequest(text=f"pod {pod.namespace}/{pod.name} is simulated and writes no log")
+        if work.status(pod.uid) is None:
+            raise web.HTTPBadRequest(text=_not_started(pod, request))
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        async for piece in read_log(lambda follow: work.log(pod.uid, follow=follow), options):
+            await response.write(piece)
+        return response
+
+    async def _attach(self, request: web.Request) -> web.StreamResponse:
+        pod, work = self._found(request)
+        answer = web.WebSocketResponse(protocols=PROTOCOLS, heartbeat=HEARTBEAT, autoping=True)
+        if not answer.can_prepare(request).ok:
+            raise web.HTTPBadRequest(text=f"a console is only given over a WebSocket that speaks one of {', '.join(PROTOCOLS)}")
+        await answer.prepare(request)
+        # Told inside of it: whoever asked sees the sentence, and not only that they were refused.
+        if not isinstance(work, HasConsole):
+            await tell(answer, failure(f"pod {pod.namespace}/{pod.name} is no virtual machine and has no console"))
+        elif work.status(pod.uid) is None:
+            await tell(answer, failure(_not_started(pod, request)))
+        else:
+            await join(answer, await work.console(pod.uid), typing=bool(request.query.get("input") or request.query.get("stdin")))
+        return answer
+
+    def _found(self, request: web.Request) -> tuple[Pod, Work]:
+        namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
+        found = next((one for place in self._places if (one := place.find(namespace, name)) is not None), None)
+        if found is None:
+            raise web.HTTPNotFound(text=f"no node of this process runs a pod {namespace}/{name}")
+        if all(one.name != container for one in found[0].spec.containers or ()):
+            raise web.HTTPNotFound(text=f"pod {namespace}/{name} has no container {container}")
+        return found
+
+
+def _name_in(certificate: Any) -> str:
+    fields: dict[str, str] = {field: value for ((field, value),) in certificate.get("subject", ())}
+    return fields.get("commonName", "")
+
+
+def _not_started(pod: Pod, request: web.Request) -> str:
+    return f'container "{request.match_info["container"]}" in pod "{pod.name}" is waiting to start'

@@ -1,0 +1,222 @@
+"""Logs and consoles of machines on both engines, with `herder` and with kubectl as it is."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.clients import cluster_of, write_kubeconfig
+from tests.conftest import EngineMissing
+from tests.e2e.herder import Herder
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.manifests import ROOT, machine, pod
+from tests.e2e.program import Up, until
+from tests.engines.api import connect
+from tests.engines.credentials import grant, rule, sign, user
+from tests.engines.embedded import find_program
+from tests.engines.engine import Engine, Unavailable
+from tests.engines.kubernetes import run_kubernetes
+from tests.engines.processes import Child, wait_until_file
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One of this file's own, with controllers and simulated nodes that can be looked into."""
+    folder = tmp_path_factory.mktemp("cluster")
+    if request.param == "embedded":
+        with Up(folder, nodes=1) as up:
+            yield up.connection(folder)
+        return
+    try:
+        with run_kubernetes(folder) as cluster, ExitStack() as stack:
+            _bring_to_life(cluster, folder, stack)
+            yield cluster
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
+
+
+def _bring_to_life(cluster: Engine, folder: Path, stack: ExitStack) -> None:
+    named = ["--kubeconfig", str(cluster.kubeconfig)]
+    subprocess.run([str(find_program()), "install", *named], check=True, capture_output=True, timeout=120)
+    controllers = Child([str(find_program()), "controllers", *named], folder / "controllers.log")
+    stack.callback(controllers.stop)
+    ready = folder / "fleet.ready"
+    fleet = [sys.executable, "-m", "tests.e2e.looking", str(cluster.kubeconfig), str(folder), str(ready)]
+    nodes = Child(fleet, folder / "fleet.log", folder=ROOT)
+    stack.callback(nodes.stop)
+    wait_until_file(ready, nodes, 60)
+
+
+@pytest.fixture(scope="module")
+def here(engine: Engine, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """kubectl, and a machine `web` that runs."""
+    kubectl = Kubectl(kubectl_program, engine.kubeconfig, tmp_path_factory.mktemp("home"), "default")
+    kubectl.create(machine("web", "Always"))
+    kubectl("wait", "vm/web", "--for=jsonpath={.status.printableStatus}=Running", "--timeout=25s")
+    return kubectl
+
+
+@pytest.fixture
+def herder(engine: Engine, here: Kubectl, tmp_path: Path) -> Herder:
+    return Herder(engine.kubeconfig, tmp_path, here.namespace)
+
+
+def launcher(kubectl: Kubectl, name: str = "web") -> str:
+    return kubectl("get", "vmi", name, "-o", "jsonpath={.status.launcherPodName}")
+
+
+def boot_line(kubectl: Kubectl, name: str = "web") -> str:
+    return f"boot {kubectl('get', 'vmi', name, '-o', 'jsonpath={.metadata.uid}')}"
+
+
+def test_logs_of_a_machine_are_what_its_guest_wrote(here: Kubectl, herder: Herder) -> None:
+    assert herder("logs", "web").splitlines()[0] == boot_line(here)
+    assert here("logs", launcher(here)).splitlines()[0] == boot_line(here)
+    assert here("logs", launcher(here), "-c", "compute", "--tail=1", "--limit-bytes=4") in ("boot", "you ")
+    assert herder("logs", "web", "--tail", "0") == ""
+
+
+def test_a_console_types_into_the_guest_and_shows_what_it_says(here: Kubectl, herder: Herder) -> None:
+    talk = herder.start("console", "web")
+    assert talk.stdin is not None
+    assert talk.stdout is not None
+    talk.stdin.write(b"how are you\n")
+    talk.stdin.flush()
+    assert talk.stdout.readline() == b"you said: how are you\r\n"
+    talk.stdin.write(b"\x1d")
+    talk.stdin.flush()
+    assert talk.wait(20) == 0
+    assert "you said: how are you" in herder("logs", "web")
+    assert here("get", "vm", "web", "-o", "jsonpath={.status.printableStatus}") == "Running"
+
+
+def test_in_a_terminal_every_key_goes_to_the_guest_but_the_escape(here: Kubectl, herder: Herder) -> None:
+    person, machine_side = pty.openpty()
+    with subprocess.Popen(
+        herder.command("console", "web"), stdin=machine_side, stdout=machine_side, stderr=machine_side, env=herder.environment
+    ) as talk:
+        os.close(machine_side)
+        seen = b""
+        while b"Ctrl-] leaves" not in seen:
+            seen += os.read(person, 4096)
+        # Ctrl-C is the guest's: in a terminal of its own it would end the program.
+        os.write(person, b"a\x03b\r")
+        while b"you said: a\x03b\r\n" not in seen:
+            seen += os.read(person, 4096)
+        os.write(person, b"\x1d")
+        assert talk.wait(20) == 0
+    os.close(person)
+
+
+def test_logs_that_are_followed_end_with_the_guest_and_so_does_a_console(here: Kubectl, herder: Herder) -> None:
+    here.create(machine("brief", "Manual"))
+    herder("start", "brief", "--wait")
+    following, mirrored = herder.start("logs", "brief", "-f"), here.start("logs", "-f", launcher(here, "brief"))
+    assert following.stdout is not None
+    assert mirrored.stdout is not None
+    first = boot_line(here, "brief")
+    assert following.stdout.readline().decode().strip() == first
+    assert mirrored.stdout.readline().strip() == first
+    talk = herder.start("console", "brief")
+    assert talk.stdin is not None
+    assert talk.stdout is not None
+    talk.stdin.write(b"last words\n")
+    talk.stdin.flush()
+    assert talk.stdout.readline() == b"you said: last words\r\n"
+    herder("stop", "brief")
+    assert [one.wait(30) for one in (following, mirrored, talk)] == [0, 0, 0]
+    assert following.stdout.read() == b"you said: last words\r\npowerdown\r\n"
+    assert mirrored.stdout.read().split() == ["you", "said:", "last", "words", "powerdown"]
+    assert talk.stdout.read() == b"powerdown\r\n"
+
+
+@pytest.mark.parametrize("verb", ["logs", "console"])
+def test_what_does_not_run_has_neither(here: Kubectl, herder: Herder, verb: str) -> None:
+    here("apply", "-f", "-", stdin=machine("off", "Halted"))
+    assert herder.refused(verb, "off") == "herder: VirtualMachine off does not run; `herder start off` starts it"
+    assert herder.refused(verb, "nobody") == 'herder: virtualmachines.kubevirt.io "nobody" not found'
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--previous",), "previous: a guest runs once in its pod"),
+        (("--since=5s",), "sinceSeconds: a guest's log has no times"),
+        (("--timestamps",), "timestamps: a guest's log has no times"),
+        (("-c", "other"), "container other is not valid for pod"),
+    ],
+)
+def test_kubectl_is_told_what_cannot_be_answered(here: Kubectl, options: tuple[str, ...], said: str) -> None:
+    assert said in here.refused("logs", launcher(here), *options)
+
+
+async def test_roles_decide_who_may_look_and_who_may_type(
+    engine: Engine, here: Kubectl, kubectl_program: Path, tmp_path: Path
+) -> None:
+    pair = sign(engine, tmp_path, "guest-reader")
+    shown = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+    config = write_kubeconfig(tmp_path / "reader", cluster_of(engine), shown, namespace="default")
+    reader, theirs = Herder(config, tmp_path), Kubectl(kubectl_program, config, tmp_path, "default")
+    async with connect(engine) as api:
+        may_see = (rule("get list", "virtualmachineinstances", "kubevirt.io"), rule("get list", "pods"))
+        await grant(api, "default", user("guest-reader"), *may_see)
+        assert 'cannot get resource "pods/log"' in reader.refused("logs", "web")
+        await grant(api, "default", user("guest-reader"), rule("get", "pods/log"))
+        assert reader("logs", "web").splitlines()[0] == boot_line(here)
+        assert boot_line(here) in theirs("logs", launcher(here))
+        assert 'cannot get resource "pods/attach"' in reader.refused("console", "web")
+        # As a WebSocket it is a GET; to read alone is not enough all the same.
+        await grant(api, "default", user("guest-reader"), rule("get", "pods/attach"))
+        assert "is forbidden" in reader.refused("console", "web")
+        await grant(api, "default", user("guest-reader"), rule("create", "pods/attach"))
+        assert reader.run("console", "web", stdin="\x1d").code == 0
+
+
+def test_kubectl_attaches_and_is_told_that_there_is_no_exec(here: Kubectl) -> None:
+    attached = subprocess.Popen(
+        here.command("attach", "-i", launcher(here)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=here.environment,
+    )
+    assert attached.stdin is not None
+    assert attached.stdout is not None
+    attached.stdin.write(b"from kubectl\n")
+    attached.stdin.flush()
+    assert attached.stdout.readline() == b"you said: from kubectl\r\n"
+    attached.kill()
+    attached.wait()
+    assert "no node starts programs in a machine" in here.refused("exec", launcher(here), "--", "ls")
+
+
+@pytest.mark.only_on("embedded", "a real API server asks the node first, and kubectl prints less of that")
+def test_connections_are_not_passed_on(here: Kubectl) -> None:
+    assert "pods/portforward is not served" in here.refused("port-forward", launcher(here), "8080:80")
+
+
+@pytest.mark.only_on("embedded", "a pod that is bound by hand, without a word from a scheduler")
+def test_pods_that_are_no_machines_say_so(here: Kubectl) -> None:
+    here.create(pod("plain", "node-1"), pod("lost", "no-such-node"))
+    here("wait", "pod/plain", "--for=jsonpath={.status.phase}=Running", "--timeout=20s")
+    assert "is simulated and writes no log" in here.refused("logs", "plain")
+    assert 'nodes "no-such-node" not found' in here.refused("logs", "lost")
+
+
+@pytest.mark.only_on("embedded", "the agents are a process of herder up")
+def test_after_the_agents_were_killed_they_are_found_again(
+    kubectl_program: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with Up(tmp_path_factory.mktemp("killed"), nodes=1) as up:
+        kubectl, herder = Kubectl(kubectl_program, up.kubeconfig, tmp_path, "default"), Herder(up.kubeconfig, tmp_path)
+        kubectl.create(machine("web", "Always"))
+        herder("start", "web", "--wait")
+        before = up.child("agents")
+        os.kill(before, 9)
+        until(lambda: up.children().get("agents", before) != before, "the agents were not started again")
+        until(lambda: herder.run("logs", "web").code == 0, "the new agents were not found")
