@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from herder.nodes.runtimes.qemu.facts import Facts
 from tests.e2e.guest.machine import PATIENCE, Tick, ticks_of
 
 Document = dict[str, Any]
+Found = TypeVar("Found")
 
 
 def order(
@@ -103,19 +104,25 @@ class Node:
 
     async def says(self, guest: str, pattern: str) -> re.Match[str]:
         """Reads along until the guest has said such a line."""
+        found = await self._reads(guest, lambda heard: re.search(rf"^{pattern}$", heard, re.MULTILINE))
+        assert found, f"it ended ({self.runtime.status(guest)}) without saying {pattern!r}:\n{await self.text(guest)}"
+        return found
+
+    async def _reads(self, guest: str, look: Callable[[str], Found | None]) -> Found | None:
         heard = ""
         async with asyncio.timeout(PATIENCE):
             async for part in await self.runtime.log(guest, follow=True):
                 heard += part.decode(errors="replace").replace("\r", "")
-                if found := re.search(rf"^{pattern}$", heard, re.MULTILINE):
+                if found := look(heard):
                     return found
-        raise AssertionError(f"it ended ({self.runtime.status(guest)}) without saying {pattern!r}:\n{heard}")
+        return None
 
     async def ticks(self, guest: str) -> list[Tick]:
         return ticks_of(await self.text(guest))
 
     async def ticked(self, guest: str, times: int) -> None:
-        await self.says(guest, rf"(?:tick (?:.|\n)*?){{{times}}}tick .*")
+        """Reads along until it has ticked so often since it started, or came here."""
+        assert await self._reads(guest, lambda heard: len(ticks_of(heard)) >= times), await self.text(guest)
 
     def pid(self, guest: str) -> int:
         return int(msgspec.json.decode((self.folder / "guests" / guest / "process.json").read_bytes())["pid"])

@@ -59,6 +59,7 @@ async def test_the_target_is_what_the_source_was_started_as(node: Node, other: N
 
 async def test_a_cancelled_move_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
+    await node.ticked(source, 10)  # else there is little to copy
     target, address = await _prepare(node, other, guest, source)
     await node.runtime.migrate_out(source, address, SLOW)
     await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)
@@ -77,6 +78,7 @@ async def test_a_cancelled_move_leaves_the_guest_where_it_was(node: Node, other:
 
 async def test_its_bandwidth_and_its_progress_are_told(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
+    await node.ticked(source, 10)  # else there is little to copy
     _, address = await _prepare(node, other, guest, source)
     await node.runtime.migrate_out(source, address, SLOW)
     seen = await eventually(lambda: _copied(node, source, 2 << 20), PATIENCE)
@@ -89,6 +91,7 @@ async def test_its_bandwidth_and_its_progress_are_told(node: Node, other: Node, 
 
 async def test_a_lost_target_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
+    await node.ticked(source, 10)  # else there is little to copy
     target, address = await _prepare(node, other, guest, source)
     await node.runtime.migrate_out(source, address, SLOW)
     await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)

@@ -54,7 +54,7 @@ async def ask(name: str, run_as: RunAs | None, keep_in: Path | None = None) -> F
         return kept.facts
     accelerator = "kvm" if await asyncio.to_thread(kvm_works, program, run_as) else "tcg"
     facts = await _interview(program, run_as, accelerator)
-    log.info("asked QEMU what it can do", version=facts.version, accelerator=accelerator, host_model=facts.host_model)
+    log.debug("asked QEMU what it can do", version=facts.version, accelerator=accelerator, host_model=facts.host_model)
     if keep_in is not None:
         write_whole(keep_in, msgspec.json.encode(Kept(key, facts)))
     return facts
