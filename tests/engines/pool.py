@@ -11,9 +11,12 @@ from pathlib import Path
 
 from tests.engines.embedded import run_embedded
 from tests.engines.engine import Engine, Unavailable
+from tests.engines.herd import run_herd
+from tests.engines.install import install_on
 from tests.engines.kubernetes import run_kubernetes
 
 _STARTERS = {"embedded": run_embedded, "kubernetes": run_kubernetes}
+HERD = "herd-on-"
 Answer = Engine | Unavailable | RuntimeError
 
 
@@ -23,7 +26,8 @@ class Pool:
     def __init__(self) -> None:
         self._answers: dict[str, Answer] = {}
         self._running = ExitStack()
-        self._lock = threading.Lock()
+        # Again from within: a herd asks for its engine.
+        self._lock = threading.RLock()
 
     def ask(self, name: str) -> Answer:
         with self._lock:
@@ -35,9 +39,18 @@ class Pool:
         folder = Path(tempfile.mkdtemp(prefix=f"herder-{name}-"))
         self._running.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
+            if name.startswith(HERD):
+                return self._beside(self.ask(name.removeprefix(HERD)), folder)
             return self._running.enter_context(_STARTERS[name](folder))
         except (Unavailable, RuntimeError) as problem:
             return problem
+
+    def _beside(self, engine: Answer, folder: Path) -> Answer:
+        """Nodes, and who makes machines of what is written."""
+        if isinstance(engine, Engine):
+            install_on(engine)
+            self._running.enter_context(run_herd(engine, folder))
+        return engine
 
     def close(self) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ import datetime
 
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
-from herder.api.reasons import LIVENESS_PROBE_FAILED
+from herder.api.reasons import LIVENESS_PROBE_FAILED, POD_GONE
 from herder.rules.plans import Document, moment, text_of, without_nothing
 
 FIRST_WAIT = 10.0
@@ -25,12 +25,19 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
     if instance is None or instance.status is None:
         return known
     if instance.status.phase == "Failed":
-        if known is not None and known.last_failed_vmi_uid == instance.uid:
+        if (known is not None and known.last_failed_vmi_uid == instance.uid) or _taken_away(instance):
             return known
         return _one_more(known, instance, now)
     if instance.status.phase == "Succeeded" or _lived(instance, moment(now)) >= WELL_AFTER:
         return None
     return known
+
+
+def _taken_away(instance: VirtualMachineInstance) -> bool:
+    """It ran, until its pod was deleted or its node was lost: no fault of its own, so nothing slows its next start down."""
+    status = instance.status
+    phases = [one.phase for one in (status.phase_transition_timestamps if status else None) or ()]
+    return status is not None and status.reason == POD_GONE and "Running" in phases
 
 
 def wait_until(failure: StartFailure | None) -> datetime.datetime | None:

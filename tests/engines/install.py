@@ -1,0 +1,30 @@
+"""Our kinds on an engine of which nothing else is asked yet."""
+
+import asyncio
+import threading
+
+from tests.behaviour.our_kinds import install_crds
+from tests.engines.api import connect
+from tests.engines.engine import Engine
+
+
+def install_on(engine: Engine) -> None:
+    """In a thread of its own: whoever asks may have an event loop that runs."""
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            asyncio.run(_install(engine))
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise RuntimeError(f"our kinds could not be installed: {failures[0]}") from failures[0]
+
+
+async def _install(engine: Engine) -> None:
+    async with connect(engine) as api:
+        await install_crds(api)
