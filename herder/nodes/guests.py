@@ -10,6 +10,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
+from herder.api.kinds.probes import Probe
 from herder.nodes.runtimes.base import GuestStatus, Order, Refused, Runtime, Volume
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 
@@ -68,6 +69,9 @@ class Guests:
 
     async def resume(self, uid: str) -> None:
         await self._runtime.resume(uid)
+
+    async def probe(self, uid: str, probe: Probe) -> bool:
+        return await self._runtime.probe(uid, probe)
 
 
 def _definition(pod: Pod) -> GuestDefinition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,8 +21,9 @@ from herder.kube.resources import PODS, Key, key_of
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.plan import Action, PodPlan, plan_pod
 from herder.nodes.pod_status import differs, pod_status, waiting_status
+from herder.nodes.probes import Probes
 from herder.nodes.runtimes.base import GuestStatus, Refused
-from herder.nodes.work import NotYet, Work
+from herder.nodes.work import GuestWork, NotYet, Work
 from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
 
 log = structlog.get_logger()
@@ -37,7 +38,7 @@ class Site(msgspec.Struct, frozen=True):
     address: str
     allocatable: Amounts
     # What runs a guest, an import, a plain pod; what is not there cannot be run here.
-    guests: Work | None = None
+    guests: GuestWork | None = None
     imports: Work | None = None
     plain: Work | None = None
 
@@ -62,7 +63,6 @@ class PodKeeper:
         queue: Queue,
         world: World,
         sites: Mapping[str, Site],
-        health: Callable[[str], Health] = lambda uid: HEALTHY,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -70,7 +70,7 @@ class PodKeeper:
         self._queue = queue
         self._world = world
         self._sites = sites
-        self._health = health
+        self._probes = Probes(world, self.changed)
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
@@ -88,6 +88,10 @@ class PodKeeper:
                 for uid in work.uids():
                     if uid not in known:
                         await work.remove(uid)
+
+    def close(self) -> None:
+        """Nobody is asked anything any more."""
+        self._probes.close()
 
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
@@ -111,10 +115,10 @@ class PodKeeper:
 
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
-        health = self._health(pod.uid)
         if work.status(pod.uid) is None and _says_it_runs(pod):
             await work.adopt(pod)
         status = work.status(pod.uid)
+        health = self._health(pod, status, site)
         plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
         try:
             for action in plan.actions:
@@ -127,7 +131,7 @@ class PodKeeper:
             return DONE
         shown = self._shown(plan, pod, work)
         if shown is not None:
-            await self._write(pod, pod_status(pod, shown, site.address, now, self._health(pod.uid)))
+            await self._write(pod, pod_status(pod, shown, site.address, now, health))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
@@ -137,6 +141,11 @@ class PodKeeper:
         if plan.shown is not None and ("remove" in plan.actions or not plan.actions):
             return plan.shown
         return work.status(pod.uid) or plan.shown
+
+    def _health(self, pod: Pod, status: GuestStatus | None, site: Site) -> Health:
+        if site.guests is None or site.work_for(pod) is not site.guests:
+            return HEALTHY
+        return self._probes.look(pod, status, site.guests.probe)
 
     async def _act(self, action: Action, pod: Pod, work: Work) -> None:
         log.debug("acting on a pod", action=action)
@@ -192,6 +201,7 @@ class PodKeeper:
         await self._forget(pod.uid)
 
     async def _forget(self, uid: str) -> None:
+        self._probes.forget(uid)
         key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from herder.api.core import Pod
+from herder.api.kinds.probes import Probe
 from herder.nodes.runtimes.base import GuestStatus
 
 
@@ -51,3 +52,9 @@ class Work(Protocol):
     async def pause(self, uid: str) -> None: ...
 
     async def resume(self, uid: str) -> None: ...
+
+
+class GuestWork(Work, Protocol):
+    """Guests can be asked how they are, too."""
+
+    async def probe(self, uid: str, probe: Probe) -> bool: ...

@@ -124,3 +124,11 @@ async def test_a_crash_loop_ends_when_the_machine_is_halted_and_a_new_start_wait
     await herd.patch("vm", {"spec": {"runStrategy": "Halted"}})
     stopped = await herd.shows("Stopped", created=False)
     assert "startFailure" not in stopped["status"]
+
+
+async def test_who_is_asked_to_start_does_not_wait_for_old_failures(herd: Herd) -> None:
+    await herd.make("RerunOnFailure", simulated={"fails-at": "boot"})
+    first = await herd.shows("CrashLoopBackOff")
+    await herd.patch("vm", {"spec": {"template": {"metadata": {"annotations": {labels.SIMULATED + "fails-at": None}}}}})
+    await herd.annotate("vm", labels.START_REQUEST, "now")
+    await herd.running(but=first["status"]["lastInstanceUID"])

@@ -54,6 +54,8 @@ def _conditions(
     found = [_ready(observed, pod), migratable]
     if observed.report is not None and observed.report.state == "Paused" and observed.phase == "Running":
         found.append(condition(reasons.PAUSED, True, reasons.GUEST_PAUSED, "the guest stands still until it is unpaused"))
+    if observed.phase == "Running" and observed.report is not None and observed.report.alive is None:
+        found.append(condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_PENDING, "the liveness probe has not passed yet"))
     return found
 
 

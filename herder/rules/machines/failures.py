@@ -10,8 +10,8 @@ import datetime
 
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
-from herder.api.reasons import LIVENESS_PROBE_FAILED, POD_GONE
-from herder.rules.plans import Document, moment, text_of, without_nothing
+from herder.api.reasons import ALIVE, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
+from herder.rules.plans import Document, find, moment, text_of, without_nothing
 
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 300.0
@@ -28,7 +28,8 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
         if (known is not None and known.last_failed_vmi_uid == instance.uid) or _taken_away(instance):
             return known
         return _one_more(known, instance, now)
-    if instance.status.phase == "Succeeded" or _lived(instance, moment(now)) >= WELL_AFTER:
+    lives = find(instance.status.conditions, ALIVE) is None
+    if instance.status.phase == "Succeeded" or (lives and _lived(instance, moment(now)) >= WELL_AFTER):
         return None
     return known
 
@@ -64,12 +65,12 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
     ended = moment(now)
     lived = _lived(instance, ended)
     status = instance.status
-    if lived >= WELL_AFTER:
+    never_passed = status is not None and status.reason == LIVENESS_PROBE_NEVER_PASSED
+    if lived >= WELL_AFTER and not never_passed:
         return None  # it ran well, and is started again at once
     fails = (known.consecutive_fail_count or 0) if known else 0
     crashes = (known.consecutive_crash_count or 0) if known else 0
-    never_lived = lived == datetime.timedelta(0) or (status is not None and status.reason == LIVENESS_PROBE_FAILED)
-    if never_lived:
+    if never_passed or lived == datetime.timedelta(0):
         fails += 1
     else:
         # It did start: what came before is no series of failed starts any more.

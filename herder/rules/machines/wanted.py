@@ -50,7 +50,14 @@ def _starts(machine: VirtualMachine, strategy: RunStrategy) -> bool:
         return True
     if strategy == "Once" and not (machine.status and machine.status.last_instance_uid):
         return True
-    return strategy != "Halted" and start_requested(machine) is not None
+    return strategy != "Halted" and (start_requested(machine) is not None or _restarts(machine))
+
+
+def _restarts(machine: VirtualMachine) -> bool:
+    """The instance that was to be replaced is gone, and its successor is not there yet."""
+    last = machine.status.last_instance_uid if machine.status else None
+    asked = machine.annotations.get(labels.RESTART_REQUEST)
+    return last is not None and asked == last and machine.annotations.get(labels.STOP_REQUEST) != last
 
 
 def _after_end(machine: VirtualMachine, strategy: RunStrategy, phase: str) -> Wanted:
@@ -59,4 +66,4 @@ def _after_end(machine: VirtualMachine, strategy: RunStrategy, phase: str) -> Wa
         return "stop"
     if strategy == "Always" or (strategy == "RerunOnFailure" and phase == "Failed"):
         return "replace"
-    return "replace" if start_requested(machine) is not None else "leave"
+    return "replace" if start_requested(machine) is not None or _restarts(machine) else "leave"
