@@ -46,7 +46,13 @@ DEFAULT_DATA = Path(".herder")
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write the kubeconfig.  [default: DATA/kubeconfig]",
 )
-def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig: Path | None) -> None:
+@click.option(
+    "--controllers/--no-controllers",
+    default=True,
+    show_default=True,
+    help="Whether machines are kept and pods are placed; without, it is an API server and nothing else.",
+)
+def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig: Path | None, controllers: bool) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
     # Imported here: `herder --help` should not wait for a web server.
     from herder.app.supervisor import Settings, Supervisor
@@ -54,7 +60,7 @@ def up(data: Path, listen: tuple[str, int], nodes: int, runtime: str, kubeconfig
     logs.configure("supervisor")
     try:
         resolved = resolve(runtime, version("herder"))
-        settings = Settings(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig")
+        settings = Settings(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers)
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:
         _refuse(str(error), CANNOT_RUN)

@@ -35,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True):
     nodes: int
     runtime: str
     kubeconfig: Path
+    controllers: bool = True
 
     @property
     def listen(self) -> str:
@@ -89,7 +90,9 @@ class Supervisor:
         inherited = [listener.fileno(), self._directory.lock]
         engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], inherited)
         # It holds the lock as well: as long as it lives nobody else may begin under its identity.
-        children = [engine, Child("controllers", ["controllers", "--data", data, *CONTROLLERS_LEASE], [self._directory.lock])]
+        children = [engine]
+        if self._settings.controllers:
+            children.append(Child("controllers", ["controllers", "--data", data, *CONTROLLERS_LEASE], [self._directory.lock]))
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             children.append(Child("agents", arguments))
