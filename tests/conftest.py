@@ -9,7 +9,7 @@ import pytest
 
 from tests.engines.api import Api, connect
 from tests.engines.engine import NAMES, Engine, Unavailable
-from tests.engines.pool import HERD, Answer, Broker, Pool, ask_broker
+from tests.engines.pool import Answer, Broker, Pool, ask_broker
 from tests.engines.resources import NAMESPACES
 
 
@@ -112,12 +112,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 async def api(engine: Engine) -> AsyncIterator[Api]:
     async with connect(engine) as connected:
         yield connected
-
-
-@pytest.fixture(scope="session")
-def herd_engine(request: pytest.FixtureRequest, engine: Engine) -> Engine:
-    """The engine, with our kinds, simulated nodes, controllers and scheduler: one herd for all that ask."""
-    return running_engine(request.config, HERD + engine.name)
 
 
 @pytest.fixture

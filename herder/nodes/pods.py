@@ -93,6 +93,15 @@ class PodKeeper:
         """Nobody is asked anything any more."""
         self._probes.close()
 
+    def leave(self, node: str) -> None:
+        """The node is gone, with all that ran there. Of its pods nothing is left to be kept."""
+        for uid, (key, site) in tuple(self._placed.items()):
+            if site.name == node:
+                del self._placed[uid]
+                self._probes.forget(uid)
+                if self._uids.get(key) == uid:
+                    del self._uids[key]
+
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
 

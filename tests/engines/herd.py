@@ -1,4 +1,4 @@
-"""Simulated nodes beside an engine, and on a real cluster our controllers and scheduler, too: `python -m tests.engines.herd ...`."""
+"""Controllers, scheduler and simulated nodes beside an engine, in one process: `python -m tests.engines.herd ...`."""
 
 import argparse
 import asyncio
@@ -26,18 +26,18 @@ NODES = 4
 CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": "100Gi"}
 
 
-def command(kubeconfig: Path, ready: Path, *, controllers: bool, nodes: int = NODES) -> list[str]:
-    with_controllers = ["--controllers"] if controllers else []
-    return [sys.executable, "-m", "tests.engines.herd", str(kubeconfig), str(ready), "--nodes", str(nodes), *with_controllers]
+PARTS = ("all", "nodes", "controllers")
+
+
+def command(kubeconfig: Path, ready: Path, part: str = "all", nodes: int = NODES) -> list[str]:
+    return [sys.executable, "-m", "tests.engines.herd", str(kubeconfig), str(ready), "--nodes", str(nodes), "--part", part]
 
 
 @contextmanager
-def run_herd(engine: Engine, folder: Path, nodes: int = NODES) -> Generator[Child]:
-    """`herder up` has its own controllers; a real cluster has none."""
-    ready = folder / "herd.ready"
+def run_herd(engine: Engine, folder: Path, part: str = "all", nodes: int = NODES) -> Generator[Child]:
+    ready = folder / f"herd-{part}.ready"
     ready.unlink(missing_ok=True)
-    log = folder / "herd.log"
-    child = Child(command(engine.kubeconfig, ready, controllers=engine.name != "embedded", nodes=nodes), log, folder=ROOT)
+    child = Child(command(engine.kubeconfig, ready, part, nodes), folder / f"herd-{part}.log", folder=ROOT)
     try:
         wait_until_file(ready, child, 60)
         yield child
@@ -50,15 +50,17 @@ def settings(count: int) -> tuple[NodeSettings, ...]:
     return tuple(NodeSettings(name=f"herd-{number + 1}", tainted=True, capacity=CAPACITY) for number in range(count))
 
 
-async def _run(kubeconfig: Path, ready: Path, nodes: int, *, controllers: bool) -> None:
+async def _run(kubeconfig: Path, ready: Path, part: str, nodes: int) -> None:
     async with Client(connect(kubeconfig, None, NAME), NAME) as client, asyncio.TaskGroup() as group:
         await client.wait_until_ready()
-        if controllers:
-            starts = (*CONTROLLERS, scheduler(NAMES))
-            group.create_task(Process(client, Settings(LeaseSettings()), starts).run(None))
-        fleet = Fleet(client, RealWorld(), settings(nodes), CollectorRegistry())
-        group.create_task(fleet.run())
-        await fleet.registered.wait()
+        if part != "nodes":
+            # Always of the same name: one that was killed leads again at once.
+            process = Process(client, Settings(LeaseSettings(), identity="herd"), (*CONTROLLERS, scheduler(NAMES)))
+            group.create_task(process.run(None))
+        if part != "controllers":
+            fleet = Fleet(client, RealWorld(), settings(nodes), CollectorRegistry())
+            group.create_task(fleet.run())
+            await fleet.registered.wait()
         ready.write_text("ready")
 
 
@@ -66,10 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("ready", type=Path)
+    parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--nodes", type=int, default=NODES)
-    parser.add_argument("--controllers", action="store_true")
     given = parser.parse_args()
-    asyncio.run(_run(given.kubeconfig, given.ready, given.nodes, controllers=given.controllers))
+    asyncio.run(_run(given.kubeconfig, given.ready, given.part, given.nodes))
 
 
 if __name__ == "__main__":

@@ -3,18 +3,18 @@
 import asyncio
 import threading
 
-from tests.behaviour.our_kinds import install_crds
+from tests.behaviour.our_kinds import install_crds, install_definitions
 from tests.engines.api import connect
 from tests.engines.engine import Engine
 
 
-def install_on(engine: Engine) -> None:
-    """In a thread of its own: whoever asks may have an event loop that runs."""
+def install_on(engine: Engine, *, judged: bool = True) -> None:
+    """In a thread of its own: whoever asks may have an event loop that runs. `judged`: somebody asks our rules there."""
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            asyncio.run(_install(engine))
+            asyncio.run(_install(engine, judged))
         except BaseException as error:
             failures.append(error)
 
@@ -25,6 +25,6 @@ def install_on(engine: Engine) -> None:
         raise RuntimeError(f"our kinds could not be installed: {failures[0]}") from failures[0]
 
 
-async def _install(engine: Engine) -> None:
+async def _install(engine: Engine, judged: bool) -> None:
     async with connect(engine) as api:
-        await install_crds(api)
+        await (install_crds if judged else install_definitions)(api)

@@ -26,8 +26,7 @@ class Pool:
     def __init__(self) -> None:
         self._answers: dict[str, Answer] = {}
         self._running = ExitStack()
-        # Again from within: a herd asks for its engine.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     def ask(self, name: str) -> Answer:
         with self._lock:
@@ -39,18 +38,17 @@ class Pool:
         folder = Path(tempfile.mkdtemp(prefix=f"herder-{name}-"))
         self._running.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
+            engine = self._running.enter_context(_STARTERS[name.removeprefix(HERD)](folder))
             if name.startswith(HERD):
-                return self._beside(self.ask(name.removeprefix(HERD)), folder)
-            return self._running.enter_context(_STARTERS[name](folder))
+                self._add_herd(engine, folder)
+            return engine
         except (Unavailable, RuntimeError) as problem:
             return problem
 
-    def _beside(self, engine: Answer, folder: Path) -> Answer:
-        """Nodes, and who makes machines of what is written."""
-        if isinstance(engine, Engine):
-            install_on(engine)
-            self._running.enter_context(run_herd(engine, folder))
-        return engine
+    def _add_herd(self, engine: Engine, folder: Path) -> None:
+        """Nodes, and who makes machines of what is written. An engine of its own: elsewhere nobody else may touch the objects."""
+        install_on(engine)
+        self._running.enter_context(run_herd(engine, folder))
 
     def close(self) -> None:
         with self._lock:
