@@ -28,6 +28,8 @@ from herder.rules.matching.resources import Amounts, lacking, pod_requests, used
 
 log = structlog.get_logger()
 LOOK_AGAIN = 2.0
+# Most guests run before anybody could read that they are being prepared.
+SAID_AFTER = 1.0
 Document = dict[str, Any]
 
 
@@ -74,6 +76,8 @@ class PodKeeper:
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
+        # When the start of a pod's work was seen first.
+        self._began: dict[str, float] = {}
 
     def changed(self, uid: str) -> None:
         """For runtimes and probes: something about this pod's work is different now."""
@@ -98,6 +102,7 @@ class PodKeeper:
         for uid, (key, site) in tuple(self._placed.items()):
             if site.name == node:
                 del self._placed[uid]
+                self._began.pop(uid, None)
                 self._probes.forget(uid)
                 if self._uids.get(key) == uid:
                     del self._uids[key]
@@ -139,11 +144,20 @@ class PodKeeper:
             await self._write(pod, pod_status(pod, GuestStatus("Failed", refusal.reason, str(refusal)), site.address, now))
             return DONE
         shown = self._shown(plan, pod, work)
+        if shown is not None and self._soon_runs(pod, shown):
+            return Later(SAID_AFTER)
         if shown is not None:
             await self._write(pod, pod_status(pod, shown, site.address, now, health))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _soon_runs(self, pod: Pod, shown: GuestStatus) -> bool:
+        """It was started just now, and there is nothing to say but that."""
+        if shown.state != "Preparing" or shown.reason or pod.status.host_ip or pod.being_deleted:
+            return False
+        began = self._began.setdefault(pod.uid, self._world.now())
+        return 0 <= self._world.now() - began < SAID_AFTER
 
     def _shown(self, plan: PodPlan, pod: Pod, work: Work) -> GuestStatus | None:
         """What it became by what was done; where it is gone by then, what was planned to be told."""
@@ -211,6 +225,7 @@ class PodKeeper:
 
     async def _forget(self, uid: str) -> None:
         self._probes.forget(uid)
+        self._began.pop(uid, None)
         key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]

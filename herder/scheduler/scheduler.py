@@ -11,11 +11,12 @@ from herder.api.core import Node, Pod
 from herder.api.world import timestamp
 from herder.kube.cache import BY_NODE, Change, Stored
 from herder.kube.client import STRATEGIC_PATCH
-from herder.kube.controller import DONE, Result, Work
+from herder.kube.controller import AGAIN, DONE, Result, Work
+from herder.kube.enqueue import controlled_by
 from herder.kube.errors import Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import NODES, PODS, Key
+from herder.kube.resources import INSTANCES, NODES, PODS, Key
 from herder.rules.matching.resources import used_by
 from herder.rules.placement import Candidate, place
 
@@ -33,6 +34,7 @@ class Scheduler:
         self._names = names
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._instances = kit.caches.of(INSTANCES)
         self._pods.add_index(BY_NODE)
         # Bound by us and not yet seen so: it holds its room already.
         self._assumed: dict[Key, tuple[str, Pod]] = {}
@@ -73,6 +75,9 @@ class Scheduler:
         stored = self._pods.stored(key)
         if stored is None or key in self._assumed or not self._is_ours(stored.view) or stored.deleting:
             return DONE
+        if not self._is_wanted(stored):
+            # Made by a request that was late; or we know of the pod before we know of its instance.
+            return AGAIN
         spec = msgspec.json.decode(stored.raw)["spec"]
         found = place(stored.view, spec, self._candidates())
         if not found.node:
@@ -81,6 +86,14 @@ class Scheduler:
         else:
             await self._bind(stored, found.node)
         return DONE
+
+    def _is_wanted(self, stored: Stored[Pod]) -> bool:
+        """A guest's pod whose instance is gone must not run: there may be another instance by now. It is about to be removed."""
+        owners = controlled_by(INSTANCES)(stored)
+        if not owners:
+            return True
+        instance, owner = self._instances.stored(owners[0]), stored.controller
+        return instance is not None and owner is not None and instance.uid == owner.uid and not instance.deleting
 
     def _candidates(self) -> list[Candidate]:
         assumed: dict[str, list[Pod]] = {}
@@ -100,7 +113,7 @@ class Scheduler:
             await self._client.post(PODS, key, "binding", binding)
         except (NotFound, Conflict):
             # Gone, another one, or bound by someone else: the watch will tell.
-            del self._assumed[key]
+            self._assumed.pop(key, None)
             return
         except BaseException:
             self._assumed.pop(key, None)

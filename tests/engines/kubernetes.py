@@ -49,7 +49,7 @@ class _Started:
 def run_kubernetes(folder: Path) -> Generator[Engine]:
     with _run_api_server(folder) as (engine, start):
         # Only now: started earlier they would sleep for seconds before they try again.
-        manager = start(_controller_manager(folder, engine))
+        manager = start(controller_manager_command(folder, engine))
         start(_scheduler(engine))
         (port,) = free_ports(1)
         registered = folder / "webhook.registered"
@@ -73,7 +73,7 @@ def _run_api_server(folder: Path) -> Generator[tuple[Engine, _Started]]:
     etcd_port, peer_port, port = free_ports(3)
     authority = Authority(folder)
     admin = authority.sign("admin", "system:masters")
-    engine = _engine(folder, f"https://127.0.0.1:{port}", authority, admin)
+    engine = engine_at(folder, f"https://127.0.0.1:{port}", authority, admin)
     serving = authority.sign("serving")
     write_key(folder / "accounts.key")
     try:
@@ -93,7 +93,7 @@ def _wait_for_controllers(manager: Child, patience: float = 30) -> None:
         time.sleep(0.05)
 
 
-def _engine(folder: Path, server: str, authority: Authority, admin: Pair) -> Engine:
+def engine_at(folder: Path, server: str, authority: Authority, admin: Pair) -> Engine:
     kubeconfig = folder / "kubeconfig"
     user = {"client-certificate": str(admin.certificate), "client-key": str(admin.key)}
     document = {
@@ -149,7 +149,7 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
     ]
 
 
-def _controller_manager(folder: Path, engine: Engine) -> list[str]:
+def controller_manager_command(folder: Path, engine: Engine) -> list[str]:
     return [
         "kube-controller-manager",
         f"--kubeconfig={engine.kubeconfig}",

@@ -10,7 +10,7 @@ from herder.server.store import Database, InlineWriter, Store
 from tests.engines.certificates import Authority, write_key
 from tests.engines.embedded import find_program, read_kubeconfig
 from tests.engines.engine import Engine
-from tests.engines.kubernetes import api_server_command, etcd_command, find_programs
+from tests.engines.kubernetes import api_server_command, engine_at, etcd_command, find_programs
 from tests.engines.processes import Child, client_context, free_ports, wait_until_file, wait_until_ready
 
 
@@ -72,8 +72,7 @@ def _kubernetes(folder: Path) -> Generator[Restartable]:
     authority = Authority(folder)
     admin, serving = authority.sign("admin", "system:masters"), authority.sign("serving")
     write_key(folder / "accounts.key")
-    server = f"https://127.0.0.1:{port}"
-    engine = Engine("kubernetes", server, authority.certificate, admin.certificate, admin.key, folder / "kubeconfig")
+    engine = engine_at(folder, f"https://127.0.0.1:{port}", authority, admin)
 
     def start(command: list[str]) -> Child:
         return Child([str(programs / command[0]), *command[1:]], folder / f"{command[0]}.log")

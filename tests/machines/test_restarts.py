@@ -9,6 +9,8 @@ import pytest
 from tests.engines.api import connect
 from tests.engines.herd import run_herd
 from tests.engines.install import install_on
+from tests.engines.kubernetes import controller_manager_command, find_programs
+from tests.engines.processes import Child
 from tests.engines.resources import NAMESPACES
 from tests.engines.restartable import Restartable, restartable
 from tests.machines.herd import Herd, Json
@@ -45,6 +47,7 @@ class Own:
 async def own(request: pytest.FixtureRequest, tmp_path: Path, unique: Callable[..., str]) -> AsyncIterator[Own]:
     with restartable(request.param, tmp_path) as server:
         install_on(server.engine, judged=request.param == "embedded")
+        manager = _controller_manager(server, tmp_path) if request.param == "kubernetes" else None
         async with connect(server.engine) as api:
             (await api.create(NAMESPACES, {"metadata": {"name": "herd"}})).ok  # noqa: B018
             made = Own(server, Herd(api, "herd", unique), tmp_path)
@@ -57,6 +60,14 @@ async def own(request: pytest.FixtureRequest, tmp_path: Path, unique: Callable[.
             finally:
                 for part in list(made.parts):
                     made.kill(part)
+                if manager is not None:
+                    manager.stop()
+
+
+def _controller_manager(server: Restartable, folder: Path) -> Child:
+    """Who takes the taint from new nodes, on a real cluster."""
+    program, *arguments = controller_manager_command(folder, server.engine)
+    return Child([str(find_programs() / program), *arguments], folder / "controller-manager.log")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

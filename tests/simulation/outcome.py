@@ -13,6 +13,9 @@ from tests.simulation.server import PASSING, ApiServer
 
 Json = dict[str, Any]
 _CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFields"})
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# Names that end in the beginning of an owner's uid.
+_NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
@@ -41,12 +44,19 @@ def normalised(raw: bytes) -> Json:
     return _normal(msgspec.json.decode(raw))
 
 
+def named(text: str) -> str:
+    """Without ids: they differ from run to run."""
+    return _NAMED_AFTER.sub(r"\1<uid>", _UID.sub("<uid>", text))
+
+
 def _normal(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _normal(inner) for name, inner in value.items() if name not in _CHANCE}
+        return {named(name): _normal(inner) for name, inner in value.items() if name not in _CHANCE}
     if isinstance(value, list):
         return [_normal(one) for one in value if not (isinstance(one, dict) and one.get("type") == FOREIGN)]
-    return "<time>" if isinstance(value, str) and _TIME.fullmatch(value) else value
+    if not isinstance(value, str):
+        return value
+    return "<time>" if _TIME.fullmatch(value) else named(value)
 
 
 def unobserved(objects: dict[str, Json], tables: frozenset[str]) -> list[str]:

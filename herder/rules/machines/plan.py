@@ -147,13 +147,17 @@ def _status(
             "reason": word.reason or None,
             "message": word.message or None,
             "runStrategy": run_strategy(machine),
-            "nodeName": (instance.status.node_name if instance and instance.status else None) or None,
+            "nodeName": None if word.word == reasons.STARTING else _node_of(instance),
             "conditions": since(found, old.conditions if old else None, now),
             "startFailure": failures.document_of(failure),
             "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
             "observedStartRequest": handled,
         }
     )
+
+
+def _node_of(instance: VirtualMachineInstance | None) -> str | None:
+    return (instance.status.node_name if instance and instance.status else None) or None
 
 
 def _alive(instance: VirtualMachineInstance | None) -> bool:
