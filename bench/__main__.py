@@ -8,12 +8,38 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from bench import cache, creates, fleet, idle_day, lists, machines, memory, node_watches, status_applies, status_patches, store_log, watches
+from bench import (
+    cache,
+    creates,
+    fleet,
+    idle_day,
+    lists,
+    machines,
+    memory,
+    node_watches,
+    status_applies,
+    status_patches,
+    store_log,
+    watches,
+)
 from bench.neighbours import Neighbours
 from bench.report import Report, show, write
 from bench.sides import Options
 
-_MODULES = (store_log, creates, status_patches, status_applies, lists, watches, node_watches, memory, cache, idle_day, machines, fleet)
+_MODULES = (
+    store_log,
+    creates,
+    status_patches,
+    status_applies,
+    lists,
+    watches,
+    node_watches,
+    memory,
+    cache,
+    idle_day,
+    machines,
+    fleet,
+)
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"
 

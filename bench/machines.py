@@ -1,4 +1,4 @@
-"""Simulated virtual machines from created to Running: how many writes each costs, and how near to the engine's own speed that is."""
+"""Simulated machines from created to Running: how many writes each costs, and how near to the engine's own speed that is."""
 
 import asyncio
 import re
@@ -30,8 +30,23 @@ def run(options: Options) -> Report:
         figures = asyncio.run(_measure(up, options))
     count = options.pick(1000, 200)
     rows = [
-        Row("writes for each machine, all counted", "", figures["writes"], better="less", aim="≤ 15", met=figures["writes"] <= MOST_WRITES),
-        Row("writes a second meanwhile", "/s", figures["rate"], figures["raw"], "more", "70 %", figures["rate"] >= SHARE * figures["raw"]),
+        Row(
+            "writes for each machine, all counted",
+            "",
+            figures["writes"],
+            better="less",
+            aim="≤ 15",
+            met=figures["writes"] <= MOST_WRITES,
+        ),
+        Row(
+            "writes a second meanwhile",
+            "/s",
+            figures["rate"],
+            figures["raw"],
+            "more",
+            "70 %",
+            figures["rate"] >= SHARE * figures["raw"],
+        ),
         Row("machines a second", "/s", figures["machines"]),
         Row("from the first create to the last Running", "s", figures["seconds"]),
         *(Row(f"CPU of {name} for each machine", "ms", figures[f"cpu {name}"]) for name in ("engine", "controllers", "agents")),
@@ -89,7 +104,9 @@ async def _until_running(client: Client, count: int) -> None:
 async def _writes(client: Client) -> float:
     text = (await client.send(Call("GET", "/metrics"))).decode()
     found = _LINE.findall(text)
-    return sum(float(value) for resource, verb, value in found if verb in WRITE_VERBS and not any(one in resource for one in PASSING))
+    return sum(
+        float(value) for resource, verb, value in found if verb in WRITE_VERBS and not any(one in resource for one in PASSING)
+    )
 
 
 def _machine(name: str) -> bytes:

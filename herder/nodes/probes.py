@@ -89,9 +89,7 @@ class _Guest:
 class _Questions:
     """One probe: a question now and then, and what came of it."""
 
-    def __init__(
-        self, probe: Probe, ask: Callable[[], Awaitable[bool]], changed: Callable[[], None], verdict: bool | None
-    ) -> None:
+    def __init__(self, probe: Probe, ask: Callable[[], Awaitable[bool]], changed: Callable[[], None], verdict: bool | None) -> None:
         self._probe = probe
         self._ask = ask
         self._changed = changed
@@ -103,7 +101,9 @@ class _Questions:
 
     def begin(self, ran: float) -> None:
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._go_on(max(0.0, (self._probe.initial_delay_seconds or 0) - ran)))
+            self._task = asyncio.get_running_loop().create_task(
+                self._go_on(max(0.0, (self._probe.initial_delay_seconds or 0) - ran))
+            )
 
     def stop(self) -> None:
         """Whoever stands still is not asked, and what was known stays known."""

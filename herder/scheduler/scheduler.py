@@ -89,11 +89,12 @@ class Scheduler:
 
     def _is_wanted(self, stored: Stored[Pod]) -> bool:
         """A guest's pod whose instance is gone must not run: there may be another instance by now. It is about to be removed."""
-        owners = controlled_by(INSTANCES)(stored)
-        if not owners:
+        owner = stored.controller
+        key = next(iter(controlled_by(INSTANCES)(stored)), None)
+        if key is None or owner is None:
             return True
-        instance, owner = self._instances.stored(owners[0]), stored.controller
-        return instance is not None and owner is not None and instance.uid == owner.uid and not instance.deleting
+        instance = self._instances.stored(key)
+        return instance is not None and instance.uid == owner.uid and not instance.deleting
 
     def _candidates(self) -> list[Candidate]:
         assumed: dict[str, list[Pod]] = {}

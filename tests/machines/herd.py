@@ -32,7 +32,9 @@ class Herd:
     async def make(self, strategy: str = "Always", *, name: str = "vm", **written: Any) -> Json:
         return (await self.api.create(MACHINES, machine(strategy, name=name, **written), self.namespace)).ok
 
-    async def patch(self, name: str, patch: Json, resource: Resource = MACHINES, kind: str = "merge", subresource: str = "") -> Json:
+    async def patch(
+        self, name: str, patch: Json, resource: Resource = MACHINES, kind: str = "merge", subresource: str = ""
+    ) -> Json:
         return (await self.api.patch(resource, name, patch, self.namespace, subresource, kind=kind)).ok
 
     async def annotate(self, name: str, annotation: str, value: str, resource: Resource = MACHINES) -> Json:

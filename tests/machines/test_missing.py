@@ -9,7 +9,6 @@ DISK = {"disks": [{"name": "seed", "disk": {}}]}
 MEMORY = {"memory": {"guest": "64Mi"}}
 
 
-
 async def _make(herd: Herd, volume: Json) -> None:
     written = machine(domain={**MEMORY, "devices": DISK})
     written["spec"]["template"]["spec"]["volumes"] = [{"name": "seed", **volume}]

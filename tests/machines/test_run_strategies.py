@@ -32,9 +32,7 @@ async def test_a_machine_whose_guest_was_taken_away_runs_again(herd: Herd, strat
 
 @pytest.mark.parametrize("how", ["pod killed", "pod deleted"])
 @pytest.mark.parametrize("strategy", ["Manual", "Once"])
-async def test_a_machine_that_is_not_to_run_again_stays_off_when_its_pod_is_taken_away(
-    herd: Herd, strategy: str, how: str
-) -> None:
+async def test_a_machine_that_is_not_to_run_again_stays_off_when_its_pod_is_taken_away(herd: Herd, strategy: str, how: str) -> None:
     await herd.make(strategy, annotations={"herder.dev/start-requested": "1"})
     first = await herd.running()
     await _end(herd, how, first)

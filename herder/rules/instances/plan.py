@@ -131,6 +131,8 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
     lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
     status = status_of(instance, observed, pod, snapshot.found.claims, now)
     return InstancePlan(
+        # Somebody who replaced the whole object may have taken it away.
+        add_finalizer=labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ()),
         delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
         pause=_pause(instance, pod),
         node_label=_node_label(instance, pod, observed),

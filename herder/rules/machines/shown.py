@@ -95,9 +95,8 @@ def conditions(
     ready = find(instance.status.conditions if instance and instance.status else None, reasons.READY)
     if is_shown.word == reasons.STARTING and not is_shown.reason:
         # One word for all the steps of a start: each step more would be a write more.
-        return [condition(reasons.READY, False, reasons.GUEST_STARTING, "the instance is being started")] + _stale(
-            instance, template_hash, made_from
-        )
+        starting = condition(reasons.READY, False, reasons.GUEST_STARTING, "the instance is being started")
+        return [starting, *_stale(instance, template_hash, made_from)]
     if ready is not None and ready.status == "True":
         found = [condition(reasons.READY, True, ready.reason or reasons.READY, ready.message or "")]
     else:

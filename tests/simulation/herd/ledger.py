@@ -1,4 +1,4 @@
-"""Who runs where, at every instant: of each guest there is at most one copy, and of each machine at most one pod that may run it."""
+"""Who runs where, at every instant: of each guest there is at most one copy, and of each machine one pod that may run it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -11,8 +10,10 @@ from herder.api import labels
 from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE
 from herder.controllers import CONTROLLERS
 from herder.kube.client import Client
+from herder.kube.errors import KubeError
 from herder.kube.resources import INSTANCES, MACHINES, NODES, PODS, Key
 from herder.scheduler import NAMES, scheduler
+from tests.engines.waiting import eventually
 from tests.machines.herd import machine
 from tests.simulation.matrix import Scenario, Step
 
@@ -24,12 +25,14 @@ COUNT = 2
 async def nodes_are_ready(client: Client) -> None:
     """Whichever comes first must not decide where a machine goes."""
     for number in range(COUNT):
-        while not await _is_ready(client, f"node-{number + 1}"):
-            await asyncio.sleep(0.5)
+        await eventually(lambda name=f"node-{number + 1}": _is_ready(client, name), patience=120.0)
 
 
 async def _is_ready(client: Client, name: str) -> bool:
-    node = await client.find(NODES, Key("", name))
+    try:
+        node = await client.find(NODES, Key("", name))
+    except KubeError:
+        return False  # a server that is away will be back
     return node is not None and bool(node.status.conditions)
 
 
@@ -97,7 +100,13 @@ def nothing_left(left: dict[str, bytes]) -> str:
 def herd(name: str, *steps: Step, expect: Any = runs) -> Scenario:
     everything = (*CONTROLLERS, scheduler(NAMES))
     return Scenario(
-        name, kinds=(MACHINE, INSTANCE, DATA_VOLUME), controllers=everything, steps=(nodes_are_ready, *steps), expect=expect, nodes=COUNT, quiet=40.0
+        name,
+        kinds=(MACHINE, INSTANCE, DATA_VOLUME),
+        controllers=everything,
+        steps=(nodes_are_ready, *steps),
+        expect=expect,
+        nodes=COUNT,
+        quiet=40.0,
     )
 
 
