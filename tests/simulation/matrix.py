@@ -5,6 +5,7 @@ test_matrix = matrix_for(Scenario("flocks", kinds=(FLOCK,), controllers=(start_f
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -81,7 +82,7 @@ def complaints(
 ) -> Iterator[str]:
     """All that is wrong with a controller; nothing where each fault at each write leads to the same end. `every`: only at each
     so-manieth write, at others for the next fault and the next seed."""
-    clean = play(scenario, seed, role=role)
+    clean = _without_faults(scenario, seed, role)
     yield from (f"without any fault: {one}" for one in clean.problems)
     for kind in kinds:
         first = (seed + ON_WRITES.index(kind)) % every
@@ -89,6 +90,11 @@ def complaints(
             fault = kind(role, number)
             for problem in differences(clean, play(scenario, seed, [fault], role=role)):
                 yield f"{fault} at {write}: {problem}"
+
+
+@functools.cache
+def _without_faults(scenario: Scenario, seed: int, role: str) -> Outcome:
+    return play(scenario, seed, role=role)
 
 
 def matrix_for(scenario: Scenario, role: str = CONTROLLERS, every: int = 1) -> Callable[[type[OnWrite], int], None]:
