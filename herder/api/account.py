@@ -1,4 +1,4 @@
-"""The account that our controllers run under in a real cluster, and what it may do: what they need, and no more.
+"""The account that our controllers run under, in a real cluster and under `herder up`: what they need, and no more.
 
 Each controller adds the lines that it needs here, and its tests run under this account.
 """
@@ -52,25 +52,28 @@ ON_LEASES: Final[list[Document]] = [
 
 
 def documents() -> list[Document]:
-    """The account first, then its roles, then what binds them to it."""
-    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": SYSTEM_NAMESPACE}
+    return account_documents(ACCOUNT, _NAME, EVERYWHERE, {LEASE_NAMESPACE: ON_LEASES, SYSTEM_NAMESPACE: ON_SECRETS})
+
+
+def account_documents(account: str, role: str, everywhere: list[Document], within: dict[str, list[Document]]) -> list[Document]:
+    """The account first, then its roles (for everywhere, and for single namespaces), then what binds them to it."""
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}
+    bound = {"roleRef": _reference("Role", role), "subjects": [subject]}
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(ACCOUNT, SYSTEM_NAMESPACE)},
-        _rbac("ClusterRole", "", rules=EVERYWHERE),
-        _rbac("Role", LEASE_NAMESPACE, rules=ON_LEASES),
-        _rbac("Role", SYSTEM_NAMESPACE, rules=ON_SECRETS),
-        _rbac("ClusterRoleBinding", "", roleRef=_reference("ClusterRole"), subjects=[subject]),
-        _rbac("RoleBinding", LEASE_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
-        _rbac("RoleBinding", SYSTEM_NAMESPACE, roleRef=_reference("Role"), subjects=[subject]),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(account, SYSTEM_NAMESPACE)},
+        _rbac("ClusterRole", role, "", rules=everywhere),
+        *(_rbac("Role", role, namespace, rules=rules) for namespace, rules in within.items()),
+        _rbac("ClusterRoleBinding", role, "", roleRef=_reference("ClusterRole", role), subjects=[subject]),
+        *(_rbac("RoleBinding", role, namespace, **bound) for namespace in within),
     ]
 
 
-def _rbac(kind: str, namespace: str, **fields: Any) -> Document:
-    return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": _metadata(_NAME, namespace), **fields}
+def _rbac(kind: str, name: str, namespace: str, **fields: Any) -> Document:
+    return {"apiVersion": f"{_GROUP}/v1", "kind": kind, "metadata": _metadata(name, namespace), **fields}
 
 
-def _reference(kind: str) -> Document:
-    return {"apiGroup": _GROUP, "kind": kind, "name": _NAME}
+def _reference(kind: str, name: str) -> Document:
+    return {"apiGroup": _GROUP, "kind": kind, "name": name}
 
 
 def _metadata(name: str, namespace: str) -> Document:

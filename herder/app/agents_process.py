@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
 from herder.app.data_directory import DataDirectory
+from herder.app.identities import fleet_transport, node_names
 from herder.kube.client import Client
-from herder.kube.http import HttpTransport
 from herder.nodes.fleet import Fleet
 from herder.nodes.node import NodeSettings
 
@@ -33,7 +33,7 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Client(HttpTransport.over_socket(directory.socket, AGENT), AGENT) as client:
+    async with Client(fleet_transport(directory, AGENT), AGENT) as client:
         agents = Fleet(client, RealWorld(), settings_for(nodes), CollectorRegistry(), runtime.rpartition("/")[2])
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
@@ -48,8 +48,7 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
 
 def settings_for(nodes: int) -> tuple[NodeSettings, ...]:
     renew = max(SOONEST_RENEWAL, nodes / RENEWALS_PER_SECOND)
-    names = [f"node-{number}" for number in range(1, nodes + 1)]
-    return tuple(NodeSettings(name=name, renew_every=renew, lease_seconds=int(renew * 4)) for name in names)
+    return tuple(NodeSettings(name=name, renew_every=renew, lease_seconds=int(renew * 4)) for name in node_names(nodes))
 
 
 async def _work(client: Client, agents: Agents, ready_fd: int) -> None:

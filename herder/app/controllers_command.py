@@ -92,8 +92,8 @@ def controllers(
     """
     from herder.app import controllers_process
     from herder.app.cluster import connect_to
+    from herder.app.identities import controllers_transport
     from herder.controllers import CONTROLLERS
-    from herder.kube.http import HttpTransport
     from herder.kube.leases import Settings as LeaseSettings
     from herder.kube.resources import Key
     from herder.scheduler import EMBEDDED_NAMES, NAMES, scheduler
@@ -103,7 +103,7 @@ def controllers(
 
     async def run() -> int:
         agent = controllers_process.NAME
-        transport = HttpTransport.over_socket(DataDirectory(data).socket, agent) if data else connect_to(kubeconfig, context, agent)
+        transport = controllers_transport(DataDirectory(data), agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd, webhook)
         # The embedded engine has no other scheduler.

@@ -98,7 +98,7 @@ class Process:
             if self._settings.ready_fd is not None:
                 # Started together with the server: that it does not answer yet is no news.
                 await self._client.wait_until_ready()
-            await check_allowed(self._client, self._settings.lease.lease.namespace)
+            await check_allowed(self._client, self._settings.lease.lease)
             group = await stack.enter_async_context(asyncio.TaskGroup())
             helpers = [group.create_task(self._recorder.run()), group.create_task(self._say_ready())]
             if self._webhook is not None:

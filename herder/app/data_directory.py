@@ -31,8 +31,12 @@ class DataDirectory:
 
     @cached_property
     def socket(self) -> Path:
+        """For whoever holds the directory, and may do everything."""
+        return self.socket_named("server")
+
+    def socket_named(self, name: str) -> Path:
         """Through an open descriptor of the directory where its own name is longer than the kernel takes for a socket."""
-        path = self.path / "server.sock"
+        path = self.path / f"{name}.sock"
         if len(os.fsencode(path)) <= LONGEST_SOCKET_NAME:
             return path
         return Path(f"/proc/self/fd/{os.open(self.path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}/{path.name}")

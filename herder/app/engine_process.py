@@ -14,6 +14,7 @@ import structlog
 from herder.api.world import RealWorld
 from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
+from herder.app.identities import doors
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
 from herder.server.running import COLLECT_AT, Running, open_store
@@ -44,7 +45,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
     running = Running(store, RealWorld(), signer)
     server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
-    await server.start(socket.socket(fileno=listen_fd), context, directory.socket)
+    await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory))
     try:
         await running.start()
         # What was loaded stays: the collector need not look at it again and again.

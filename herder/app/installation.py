@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from herder.api import account, core, roles
+from herder.api import account, core, roles, simulated_account
 from herder.api.crds import PART_OF, PRODUCT, crd_of
 from herder.api.registry import KINDS
 from herder.kube import resources
@@ -63,7 +63,13 @@ def _definitions() -> list[Document]:
 
 
 # A part is a function that makes documents; what comes later may need what came before.
-PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (_namespaces, _definitions, roles.roles, account.documents)
+PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (
+    _namespaces,
+    _definitions,
+    roles.roles,
+    account.documents,
+    simulated_account.documents,
+)
 
 
 # The one thing of ours that only a cluster with a network of its own has.

@@ -48,13 +48,17 @@ def write_kubeconfig(path: Path, server: str, authority: Authority) -> None:
 
 
 def write_for(path: Path, server: str, authority: Authority, user: str, pair: Pair) -> None:
+    write_with(path, server, authority.pair.certificate, user, pair)
+
+
+def write_with(path: Path, server: str, authority: bytes, user: str, pair: Pair) -> None:
+    """`authority` is the certificate by which the server is known; empty where everybody knows it."""
+    known = {"certificate-authority-data": _text(authority)} if authority else {}
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": CONTEXT,
-        "clusters": [
-            {"name": CONTEXT, "cluster": {"server": server, "certificate-authority-data": _text(authority.pair.certificate)}}
-        ],
+        "clusters": [{"name": CONTEXT, "cluster": {"server": server, **known}}],
         "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user, "namespace": "default"}}],
         "users": [
             {

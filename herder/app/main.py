@@ -13,6 +13,7 @@ from herder.app import backup_commands as backup_commands  # adds its commands
 from herder.app import controllers_command as controllers_command
 from herder.app import install_command as install_command
 from herder.app import logs
+from herder.app import node_command as node_command
 from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal

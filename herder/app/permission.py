@@ -11,7 +11,7 @@ import structlog
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
 from herder.kube.client import Client
 from herder.kube.errors import ApiStatusError, Forbidden, KubeError, Unauthorized, error_from
-from herder.kube.resources import LEASES
+from herder.kube.resources import LEASES, Key
 from herder.kube.transport import Call
 
 log = structlog.get_logger()
@@ -20,12 +20,12 @@ NEEDED = ("get", "create", "patch")
 TRY_AGAIN = 1.0
 
 
-async def check_allowed(client: Client, namespace: str) -> None:
+async def check_allowed(client: Client, lease: Key) -> None:
     """Waits for a server that does not answer yet."""
     told = False
     while True:
         try:
-            missing = [verb for verb in NEEDED if not await _may(client, verb, namespace)]
+            missing = [verb for verb in NEEDED if not await _may(client, verb, lease)]
         except (Unauthorized, Forbidden) as error:
             raise Refusal(f"the API server does not let us in: {error}", CANNOT_USE_CLUSTER) from None
         except ApiStatusError as error:
@@ -41,13 +41,15 @@ async def check_allowed(client: Client, namespace: str) -> None:
         if missing:
             verbs = ", ".join(missing)
             raise Refusal(
-                f"we may not {verbs} {LEASES.qualified} in namespace {namespace}: give our user a role", CANNOT_USE_CLUSTER
+                f"we may not {verbs} {LEASES.qualified} in namespace {lease.namespace}: give our user a role", CANNOT_USE_CLUSTER
             )
         return
 
 
-async def _may(client: Client, verb: str, namespace: str) -> bool:
-    attributes = {"verb": verb, "group": LEASES.group, "resource": LEASES.plural, "namespace": namespace}
+async def _may(client: Client, verb: str, lease: Key) -> bool:
+    """A role may name the one lease; what is created has no name yet."""
+    attributes = {"verb": verb, "group": LEASES.group, "resource": LEASES.plural, "namespace": lease.namespace}
+    attributes |= {} if verb == "create" else {"name": lease.name}
     review: dict[str, Any] = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

@@ -15,8 +15,10 @@ from herder.app import keys
 from herder.app.address import listen_on
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
+from herder.app.identities import node_names, write_node_identities
 from herder.app.kubeconfig import check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.nodes.runtimes.choice import QEMU
 from herder.pki.authority import Authority
 from herder.pki.files import write_private
 
@@ -81,6 +83,8 @@ class Supervisor:
         write_private(pki / "server.key", pair.key)
         write_private(pki / "server.crt", pair.certificate)
         write_kubeconfig(self._settings.kubeconfig, server, authority)
+        if self._settings.runtime.startswith(QEMU):
+            write_node_identities(self._directory, server, authority, node_names(self._settings.nodes))
 
     async def _supervise(self, listener: socket.socket, server: str) -> None:
         loop = asyncio.get_running_loop()

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from herder.api.names import dns_subdomain
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_holds_only, write_for
 from herder.app.refusal import CANNOT_USE_DATA, WRONG_USE, Refusal
 from herder.app.supervisor import open_authority, server_at
+from herder.server.access.nodes.identity import NODES, PREFIX
 
 # As much as a certificate's subject holds.
 LONGEST_NAME = 64
@@ -28,10 +30,12 @@ class NewUser(msgspec.Struct, frozen=True):
 
 def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str:
     """What to tell whoever asked. Works whether or not the engine runs: all it needs is the directory's authority."""
-    _check_name(user.name)
+    node = _node(user)
+    if not node:
+        _check_name(user.name)
     for group in user.groups:
         _check_group(group)
-    path = kubeconfig or Path(f"{user.name}.kubeconfig")
+    path = kubeconfig or Path(f"{node or user.name}.kubeconfig")
     check_holds_only(path, user.name)
     if not all((directory.pki / name).exists() for name in ("ca.crt", "ca.key")):
         raise Refusal(f"--data {directory.path}: is no data directory of herder; `herder up` makes one", CANNOT_USE_DATA)
@@ -44,6 +48,20 @@ def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str
         raise Refusal(f"--days {user.days}: the authority itself ends in {longest} days", WRONG_USE)
     write_for(path, _server(directory), authority, user.name, authority.client(user.name, user.groups, user.days))
     return _told(user, path)
+
+
+def _node(user: NewUser) -> str:
+    """The node that the user is to be, if any: name and group say it together, and one without the other would be nobody."""
+    name = user.name.removeprefix(PREFIX)
+    if not user.name.startswith(PREFIX) and NODES not in user.groups:
+        return ""
+    if name == user.name or NODES not in user.groups:
+        raise Refusal(f"{user.name}: a node is {PREFIX}NAME with --group {NODES}: give both", WRONG_USE)
+    longest = LONGEST_NAME - len(PREFIX)
+    problems = dns_subdomain(name) if len(name) <= longest else (f"at most {longest} characters",)
+    if problems:
+        raise Refusal(f"{user.name}: {name!r} cannot be the name of a node: {problems[0]}", WRONG_USE)
+    return name
 
 
 def _check_name(name: str) -> None:
@@ -72,5 +90,7 @@ def _told(user: NewUser, path: Path) -> str:
     told = f"{path}: {user.name}{groups}, good until {until:%Y-%m-%d}"
     if "system:masters" in user.groups:
         return f"{told}. May do everything."
+    if node := _node(user):
+        return f"{told}. Run its agent:\n\n  {shlex.join(['herder', 'node', '--kubeconfig', str(path), '--name', node])}"
     binding = shlex.join(["kubectl", "create", "rolebinding", f"{user.name}-vms", "--clusterrole=vm-owner", f"--user={user.name}"])
     return f"{told}. Give it a role, for example:\n\n  {binding} --namespace=default"

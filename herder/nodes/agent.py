@@ -13,7 +13,7 @@ from herder.kube.client import Client, Selection
 from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Queue
-from herder.kube.resources import PODS
+from herder.kube.resources import NODES, PODS
 from herder.nodes.guests import Guests, Volumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.node import NodeSettings
@@ -50,21 +50,25 @@ class NodeAgent:
     async def run(self) -> None:
         """For as long as it is let. Guests that run go on without it, where the runtime can do that."""
         host = await self._runtime.host()
-        heartbeat = Heartbeat(self._client, self._world, self._settings, host)
-        heartbeat.registered = self.registered
         cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world)
         queue = Queue(self._world, "pods", registry=self._registry)
         site = self._site()
         keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
+        heartbeat = Heartbeat(self._client, self._world, self._settings, host, keeper.end_all)
+        heartbeat.registered = self.registered
+        itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
+        itself.subscribe(lambda change: heartbeat.node_seen(change.new.view.uid if change.new else ""))
         for work in site.works():
             await work.open(keeper.changed)
         workers = Workers(keeper, queue, WORKERS, world=self._world, registry=self._registry, limit=LIMIT)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(heartbeat.run())
                 group.create_task(cache.run())
+                group.create_task(itself.run())
                 await cache.wait_synced()
+                # Before anybody hears that we are here.
                 await keeper.remove_strangers()
+                group.create_task(heartbeat.run())
                 enqueue(cache, queue)
                 group.create_task(workers.run())
         finally:

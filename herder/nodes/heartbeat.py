@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -21,15 +22,36 @@ RETRY_AFTER = 1.0
 log = structlog.get_logger()
 
 
+async def _nothing_to_end() -> None:
+    pass
+
+
 class Heartbeat:
-    def __init__(self, client: Client, world: World, settings: NodeSettings, host: Host) -> None:
+    def __init__(
+        self,
+        client: Client,
+        world: World,
+        settings: NodeSettings,
+        host: Host,
+        fenced: Callable[[], Awaitable[None]] = _nothing_to_end,
+    ) -> None:
+        """`fenced` ends whatever runs here. A Node that was deleted means that its guests may be started elsewhere, so none may be
+        left before the node is registered anew."""
         self._client = client
         self._world = world
         self._settings = settings
         self._host = host
         self._key = Key("", settings.name)
+        self._fenced = fenced
+        self._uid = ""
+        self._look = asyncio.Event()
         self._lease = Key(LEASE_NAMESPACE, settings.name)
         self.registered = asyncio.Event()
+
+    def node_seen(self, uid: str) -> None:
+        """The Node as others left it; empty where they deleted it."""
+        if self._uid and uid != self._uid:
+            self._look.set()
 
     async def run(self) -> None:
         """For as long as it is let: an API server that is away is waited for."""
@@ -45,12 +67,19 @@ class Heartbeat:
     async def _renew_for(self, seconds: float) -> None:
         """Then the whole status is said again."""
         end = asyncio.get_running_loop().time() + seconds
-        while asyncio.get_running_loop().time() < end:
+        while asyncio.get_running_loop().time() < end and not self._look.is_set():
             await self._renew()
-            await asyncio.sleep(self._settings.renew_every)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.renew_every):
+                    await self._look.wait()
 
     async def _register(self) -> None:
-        node = await self._client.find(NODES, self._key) or await self._make()
+        self._look.clear()
+        node = await self._client.find(NODES, self._key)
+        if node is None or (self._uid and node.uid != self._uid):
+            await self._fenced()
+        node = node or await self._make()
+        self._uid = node.uid
         missing = {name: value for name, value in node_labels(self._settings, self._host).items() if name not in node.labels}
         if missing:
             node = await self._client.patch(NODES, self._key, {"metadata": {"labels": missing}})

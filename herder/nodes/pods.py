@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.world import World
 from herder.kube.cache import BY_NODE, Cache
@@ -30,6 +30,7 @@ log = structlog.get_logger()
 LOOK_AGAIN = 2.0
 # Most guests run before anybody could read that they are being prepared.
 SAID_AFTER = 1.0
+LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
 
@@ -78,6 +79,8 @@ class PodKeeper:
         self._placed: dict[str, tuple[Key, Site]] = {}
         # When the start of a pod's work was seen first.
         self._began: dict[str, float] = {}
+        # Ended because the node was taken out of the cluster. They must not come to life again.
+        self._lost: set[str] = set()
 
     def changed(self, uid: str) -> None:
         """For runtimes and probes: something about this pod's work is different now."""
@@ -107,6 +110,16 @@ class PodKeeper:
                 if self._uids.get(key) == uid:
                     del self._uids[key]
 
+    async def end_all(self) -> None:
+        """The node is no longer there for the cluster, which may run its pods elsewhere: nothing of them may run on here."""
+        for site in self._sites.values():
+            for work in site.works():
+                for uid in work.uids():
+                    log.warning("the node was deleted: what ran for a pod is ended", node=site.name, uid=uid)
+                    self._lost.add(uid)
+                    await work.remove(uid)
+                    self.changed(uid)
+
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
 
@@ -129,9 +142,9 @@ class PodKeeper:
 
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
-        if work.status(pod.uid) is None and _says_it_runs(pod):
+        if work.status(pod.uid) is None and _says_it_runs(pod) and pod.uid not in self._lost:
             await work.adopt(pod)
-        status = work.status(pod.uid)
+        status = LOST if pod.uid in self._lost else work.status(pod.uid)
         health = self._health(pod, status, site)
         plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
         try:
@@ -226,6 +239,7 @@ class PodKeeper:
     async def _forget(self, uid: str) -> None:
         self._probes.forget(uid)
         self._began.pop(uid, None)
+        self._lost.discard(uid)
         key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]

@@ -25,7 +25,7 @@ class Engine:
         self.world = world
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
-        self.writes = Writes(store, world, self.access.guard)
+        self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write)
         self.templates = Templates()
         self.hub = Hub(store)
         self.budgets = BudgetIndex(store)

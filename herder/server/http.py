@@ -9,6 +9,7 @@ import socket
 import ssl
 import time
 from asyncio import sslproto
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -37,6 +38,7 @@ class HttpServer:
         self._watchman: asyncio.Task[None] | None = None
         # By connection: reading a certificate for each request would cost more than many a request.
         self._shown: WeakKeyDictionary[asyncio.Transport, Shown] = WeakKeyDictionary()
+        self._doors: dict[str, User] = {}
         self._runner: web.ServerRunner | None = None
         self._server = web.Server(
             self._handle,
@@ -46,16 +48,24 @@ class HttpServer:
             keepalive_timeout=self._patience.head,
         )
 
-    async def start(self, listener: socket.socket | None, context: ssl.SSLContext | None, unix: Path | None) -> None:
+    async def start(
+        self,
+        listener: socket.socket | None,
+        context: ssl.SSLContext | None,
+        unix: Path | None,
+        doors: Mapping[Path, User] | None = None,
+    ) -> None:
+        """`doors` are further sockets, each for one user: whoever comes in there is that user, and may do what the user may."""
         self._runner = web.ServerRunner(self._server, shutdown_timeout=STOP_PATIENCE)
         await self._runner.setup()
         self._watchman = asyncio.create_task(self._deliveries.run())
         if listener is not None:
             await web.SockSite(self._runner, listener, ssl_context=context, backlog=1024).start()
-        if unix is not None:
-            unix.unlink(missing_ok=True)
-            await web.UnixSite(self._runner, str(unix)).start()
-            unix.chmod(0o600)
+        for path, user in {**({unix: ENGINE} if unix is not None else {}), **(doors or {})}.items():
+            self._doors[str(path)] = user
+            path.unlink(missing_ok=True)
+            await web.UnixSite(self._runner, str(path)).start()
+            path.chmod(0o600)
 
     async def stop(self) -> None:
         self._router.engine.hub.close()
@@ -127,8 +137,8 @@ class HttpServer:
             return None
         encrypted = transport.get_extra_info("ssl_object")
         if encrypted is None:
-            # The unix socket is only open to the user we run as. A token that is shown there counts all the same.
-            return None if "Authorization" in incoming.headers else ENGINE
+            # Unix sockets are only open to the user we run as. A token that is shown there counts all the same.
+            return None if "Authorization" in incoming.headers else self._doors.get(transport.get_extra_info("sockname"))
         shown = self._shown.get(transport)
         if shown is None:
             shown = self._shown[transport] = shown_by(encrypted)

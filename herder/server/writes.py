@@ -61,6 +61,8 @@ class Intent(msgspec.Struct, frozen=True):
 HOUSEKEEPING = Intent(user=ENGINE)
 # Refuses what the user may not make of an object (new, old, who).
 Guard = Callable[[Served, Document, Document | None, User], None]
+# The same for what is known of a request besides: of which subresource the object was sent.
+Restriction = Callable[[Served, Document, Document | None, User, str], None]
 
 
 class Outcome(msgspec.Struct):
@@ -74,11 +76,12 @@ class Outcome(msgspec.Struct):
 
 
 class Writes:
-    def __init__(self, store: Store, world: World, guard: Guard) -> None:
+    def __init__(self, store: Store, world: World, guard: Guard, restrict: Restriction) -> None:
         self.store = store
         self.world = world
         self.event_limits = EventLimits(world.now)
         self._guard = guard
+        self._restrict = restrict
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -97,6 +100,7 @@ class Writes:
         versioned = bool(metadata.get("resourceVersion"))
         begin_life(obj, self.world)
         self._name(served, metadata)
+        self._restrict(served, obj, None, intent.user, intent.subresource)
         if template is None:
             entries = self._judge(served, obj, intent, entries)
         else:
@@ -172,6 +176,8 @@ class Writes:
             if error.code in (404, 409):
                 await self.settled(served, key)
             raise
+        # Before what the subresource cannot change is put back: trying is refused, too.
+        self._restrict(served, new, old, intent.user, intent.subresource)
         applied = new["metadata"].pop("managedFields", None) if intent.applied else None
         self._prepare_update(served, new, old, intent)
         self._guard(served, new, old, intent.user)

@@ -12,17 +12,16 @@ from herder.api.core import ConfigMap
 from herder.api.world import RealWorld
 from herder.kube.cache import BY_LABEL, BY_NODE, Cache, Caches, Change
 from herder.kube.client import Client, Selection
-from herder.kube.http import HttpTransport
+from herder.kube.connect import connect
 from herder.kube.resources import CONFIG_MAPS, PODS, Key
 from tests.engines.engine import Engine
-from tests.engines.processes import client_context
 
 PATIENCE = 30.0
 
 
 @pytest.fixture
 async def client(engine: Engine) -> AsyncIterator[Client]:
-    async with Client(HttpTransport.over_tls(engine.server, "test", client_context(engine)), "test") as connected:
+    async with Client(connect(engine.kubeconfig, None, "test"), "test") as connected:
         yield connected
 
 

@@ -13,11 +13,10 @@ from herder.api.core import ConfigMap
 from herder.api.world import RealWorld
 from herder.kube.cache import Cache, Change, Stored
 from herder.kube.client import Client, Selection
+from herder.kube.connect import connect
 from herder.kube.errors import AlreadyExists, KubeError, NotFound
-from herder.kube.http import HttpTransport
 from herder.kube.resources import CONFIG_MAPS, Key
 from tests.engines.engine import Engine
-from tests.engines.processes import client_context
 from tests.engines.restartable import Restartable, restartable
 
 pytestmark = pytest.mark.slow
@@ -53,7 +52,7 @@ class Witness:
 
 @asynccontextmanager
 async def client_of(server: Restartable) -> AsyncGenerator[Client]:
-    transport = HttpTransport.over_tls(server.engine.server, "test", client_context(server.engine))
+    transport = connect(server.engine.kubeconfig, None, "test")
     async with Client(transport, "test") as client:
         yield client
 

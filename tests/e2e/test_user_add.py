@@ -126,3 +126,18 @@ def test_nobody_elses_kubeconfig_is_written_over(herd: Up, tmp_path: Path) -> No
     assert herd.kubeconfig.read_bytes() == before
     for _ in range(2):
         assert add("jane", "--data", str(herd.data), cwd=tmp_path).code == 0
+
+
+def test_a_node_is_known_by_its_name_and_its_group_together(herd: Up, tmp_path: Path) -> None:
+    ended = add("system:node:n1", "--group", "system:nodes", "--data", str(herd.data), cwd=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert "herder node --kubeconfig n1.kubeconfig --name n1" in ended.out
+    for arguments, why in (
+        (("system:node:n1",), "a node is system:node:NAME with --group system:nodes: give both"),
+        (("n1", "--group", "system:nodes"), "a node is system:node:NAME with --group system:nodes: give both"),
+        (("system:node:N_1", "--group", "system:nodes"), "'N_1' cannot be the name of a node"),
+        (("system:node:" + "n" * 53, "--group", "system:nodes"), "at most 52 characters"),
+        (("system:kube-scheduler",), "names that begin with system: belong to the engine"),
+    ):
+        refused = add(*arguments, "--data", str(herd.data), "--kubeconfig", "x", cwd=tmp_path)
+        assert (refused.code, why in refused.err) == (2, True), refused.err

@@ -139,7 +139,8 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
         f"--etcd-cafile={authority.certificate}",
         f"--etcd-certfile={serving.certificate}",
         f"--etcd-keyfile={serving.key}",
-        "--authorization-mode=RBAC",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
         "--disable-admission-plugins=ServiceAccount",  # pods without a token; nobody need make one for them here
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'accounts.key'}",
@@ -158,6 +159,8 @@ def controller_manager_command(folder: Path, engine: Engine) -> list[str]:
         "--leader-elect=false",
         f"--service-account-private-key-file={folder / 'accounts.key'}",
         f"--root-ca-file={engine.ca}",
+        f"--cluster-signing-cert-file={engine.ca}",
+        f"--cluster-signing-key-file={engine.ca.parent / 'ca.key'}",
         "--concurrent-namespace-syncs=10",
         "--kube-api-qps=500",
         "--kube-api-burst=1000",

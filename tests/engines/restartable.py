@@ -46,7 +46,18 @@ def restartable(name: str, folder: Path) -> Generator[Restartable]:
 def _embedded(folder: Path) -> Generator[Restartable]:
     (port,) = free_ports(1)
     kubeconfig, data = folder / "kubeconfig", folder / "data"
-    arguments = ["up", "--data", str(data), "--listen", f"127.0.0.1:{port}", "--nodes", "0", "--kubeconfig", str(kubeconfig)]
+    arguments = [
+        "up",
+        "--data",
+        str(data),
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--nodes",
+        "0",
+        "--no-controllers",
+        "--kubeconfig",
+        str(kubeconfig),
+    ]
 
     def start() -> Child:
         return Child([str(find_program()), *arguments], folder / "herder.log")

@@ -9,6 +9,10 @@ from herder.server.access.accounts import Accounts, InvalidToken
 from herder.server.access.attributes import Attributes, attributes_of, forbidden
 from herder.server.access.escalation import Guard
 from herder.server.access.impersonation import impersonated
+from herder.server.access.nodes.authorizer import NodeAuthorizer
+from herder.server.access.nodes.identity import node_of
+from herder.server.access.nodes.placed import PlacedPods
+from herder.server.access.nodes.restriction import NodeRestriction
 from herder.server.access.rbac import Decision, Rbac
 from herder.server.access.tokens import Signer
 from herder.server.request import ANONYMOUS, MASTERS, Request, Target, User
@@ -26,6 +30,9 @@ class Access:
     def __init__(self, store: Store, world: World, signer: Signer) -> None:
         self.rbac = Rbac(store)
         self.accounts = Accounts(store, world, signer)
+        pods = PlacedPods(store)
+        self.nodes = NodeAuthorizer(pods)
+        self.restriction = NodeRestriction()
         self.guard = Guard(self.rbac, self.allows)
 
     # --- who it is ---------------------------------------------------------------------------------------------------------------
@@ -51,7 +58,11 @@ class Access:
     def decide(self, user: User, what: Attributes) -> Decision:
         if MASTERS in user.groups or what.path in ALWAYS_OPEN:
             return ALLOWED
-        return self.rbac.decide(user, what)
+        node = node_of(user)
+        if node is None:
+            return self.rbac.decide(user, what)
+        first = self.nodes.decide(node, what)
+        return first if first.allowed else _later(first, self.rbac.decide(user, what))
 
     def allows(self, user: User, what: Attributes) -> bool:
         return self.decide(user, what).allowed
@@ -66,6 +77,13 @@ class Access:
         create has to be allowed to create, too."""
         if MASTERS not in request.user.groups:
             self.require(request.user, attributes_of(request, target, verb))
+
+
+def _later(first: Decision, second: Decision) -> Decision:
+    """Where both refuse, both say why."""
+    if second.allowed:
+        return second
+    return Decision(False, "\n".join(reason for reason in (first.reason, second.reason) if reason))
 
 
 def _bearer(authorization: str | None) -> str:

@@ -24,6 +24,8 @@ class Attributes(msgspec.Struct, frozen=True, gc=False):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    # The one node that the field selector of a list leaves.
+    node: str = ""
 
 
 def verb_of(request: Request, target: Target) -> str:
@@ -40,24 +42,24 @@ def attributes_of(request: Request, target: Target | None, verb: str = "") -> At
     if target is None:
         return Attributes(request.method.lower(), request.path)
     verb = verb or verb_of(request, target)
-    name = target.name
+    name, node = target.name, ""
     if not name and verb in ("list", "watch"):
-        name = _selected_name(request)
+        name, node = selected(request.query.get("fieldSelector"))
     # Reading a namespace is something that happens within it: whoever has rights there may be given that one, too.
     namespace = target.name if target.plural == "namespaces" else target.namespace
-    return Attributes(verb, "", target.group, target.plural, target.subresource, namespace, name)
+    return Attributes(verb, "", target.group, target.plural, target.subresource, namespace, name, node)
 
 
-def _selected_name(request: Request) -> str:
-    """A list of one name is allowed to whoever may list that name."""
-    text = request.query.get("fieldSelector")
+def selected(text: str | None) -> tuple[str, str]:
+    """A list of one name is allowed to whoever may list that name; a list of one node's pods to that node."""
     if not text:
-        return ""
+        return "", ""
     try:
-        name = parse_field_selector(text).exact_value("metadata.name")
+        selector = parse_field_selector(text)
     except ValueError:
-        return ""
-    return name if name and not path_segment(name) else ""
+        return "", ""
+    name = selector.exact_value("metadata.name")
+    return name if name and not path_segment(name) else "", selector.exact_value("spec.nodeName") or ""
 
 
 def forbidden(user: User, what: Attributes, reason: str = "") -> ApiError:

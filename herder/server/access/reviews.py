@@ -12,7 +12,8 @@ from herder.api.world import timestamp
 from herder.server import status
 from herder.server.access.access import Access
 from herder.server.access.accounts import AUDIENCES, InvalidToken
-from herder.server.access.attributes import Attributes
+from herder.server.access.attributes import Attributes, selected
+from herder.server.access.nodes.identity import node_of
 from herder.server.bodies import read_document
 from herder.server.metadata import metadata_of
 from herder.server.presenting import accepted, body
@@ -79,10 +80,12 @@ def _own_rules(engine: Engine, served: Served, target: Target, user: User, docum
     rbac = engine.access.rbac
     rules = rbac.rules_for(user, namespace)
     problems = (*rbac.holdings(user, "").problems, *rbac.holdings(user, namespace).problems)
+    node = node_of(user) is not None
+    problems = (*problems, "node authorizer does not support user rule resolution") if node else problems
     found: Document = {
         "resourceRules": [rule.document() for rule in rules if rule.resources],
         "nonResourceRules": [rule.document() for rule in rules if rule.paths],
-        "incomplete": False,
+        "incomplete": node,
         **({"evaluationError": ", ".join(problems)} if problems else {}),
     }
     return {"spec": {}, "status": found}
@@ -126,7 +129,17 @@ def _asked(spec: Document) -> Attributes:
         return Attributes(path.get("verb", ""), path.get("path", ""))
     asked = spec["resourceAttributes"]
     fields = ("group", "resource", "subresource", "namespace", "name")
-    return Attributes(asked.get("verb", ""), "", *(asked.get(field) or "" for field in fields))
+    found = Attributes(asked.get("verb", ""), "", *(asked.get(field) or "" for field in fields))
+    return msgspec.structs.replace(found, node=_selected_node(asked)) if asked.get("fieldSelector") else found
+
+
+def _selected_node(asked: Document) -> str:
+    """The node that a list would be limited to."""
+    selector = asked["fieldSelector"]
+    for one in selector.get("requirements") or ():
+        if (one.get("key"), one.get("operator")) == ("spec.nodeName", "In") and len(one.get("values") or ()) == 1:
+            return one["values"][0]
+    return selected(selector.get("rawSelector"))[1]
 
 
 # --- authentication.k8s.io -------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from herder.server.bodies import read_document
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.metadata import metadata_of
 from herder.server.presenting import accepted, body
-from herder.server.request import Answer, Request, Target
+from herder.server.request import Answer, Request, Target, User
 from herder.server.resources import Resource
 from herder.server.schema import compile_schema
 from herder.server.served import Served
@@ -55,6 +55,7 @@ async def create_token(engine: Engine, served: Served, target: Target, request: 
         raise status.not_found(served.resource, target.name)
     _check_account(document, target, account)
     spec: Document = document.get("spec") or {}
+    _check_node(engine, served, target, spec, request.user)
     seconds = AN_HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
     _check_seconds(seconds)
     audiences = tuple(spec.get("audiences") or ()) or AUDIENCES
@@ -74,6 +75,12 @@ async def create_token(engine: Engine, served: Served, target: Target, request: 
         "status": {"token": engine.access.accounts.signer.sign(claims), "expirationTimestamp": timestamp(now + seconds)},
     }
     return body(accepted(request), msgspec.json.encode(answer) + b"\n", 201)
+
+
+def _check_node(engine: Engine, served: Served, target: Target, spec: Document, user: User) -> None:
+    named = (spec.get("boundObjectRef") or {}).get("name") or ""
+    pod = engine.store.get("pods", key_of(target.namespace, named)) if named else None
+    engine.access.restriction.check_token(served, target.name, spec, pod.document() if pod else None, user)
 
 
 def _check_place(document: Document, target: Target) -> None:

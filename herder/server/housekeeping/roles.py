@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from herder.api import account, simulated_account
 from herder.api.crds import PART_OF, PRODUCT
 from herder.api.roles import roles as our_roles
 from herder.api.selectors import selector_from_object
@@ -17,29 +18,38 @@ from herder.server.request import ENGINE
 from herder.server.served import Served
 from herder.server.status import ApiError
 from herder.server.store import Change
+from herder.server.store.records import key_of
 from herder.server.writes import HOUSEKEEPING, Intent
 
 Document = dict[str, Any]
+PLACES = {
+    "ClusterRole": (GROUP, "v1", "clusterroles"),
+    "ClusterRoleBinding": (GROUP, "v1", "clusterrolebindings"),
+    "Role": (GROUP, "v1", "roles"),
+    "RoleBinding": (GROUP, "v1", "rolebindings"),
+    "ServiceAccount": ("", "v1", "serviceaccounts"),
+}
 AGGREGATION = Intent("clusterrole-aggregation-controller", user=ENGINE)
 
 
 async def ensure_roles(engine: Engine) -> None:
     """What is missing is made. Of what is there only what was taken away is put back, and not even that where people say so."""
-    own = {role["metadata"]["name"] for role in our_roles()}
-    for plural, wanted in (("clusterroles", cluster_roles()), ("clusterrolebindings", cluster_role_bindings())):
-        served = engine.served(GROUP, "v1", plural)
-        # All at once: the disk is waited for once.
-        await asyncio.gather(*(_ensure(engine, served, one, own) for one in wanted))
+    accounts = [*account.documents(), *simulated_account.documents()]
+    own = {role["metadata"]["name"] for role in (*our_roles(), *accounts)}
+    # All at once: the disk is waited for once.
+    wanted = (*cluster_roles(), *cluster_role_bindings(), *accounts)
+    await asyncio.gather(*(_ensure(engine, engine.served(*PLACES[one["kind"]]), one, own) for one in wanted))
 
 
 async def _ensure(engine: Engine, served: Served, wanted: Document, own: set[str]) -> None:
     name = wanted["metadata"]["name"]
-    current = engine.store.get(served.table, name)
+    key = key_of(wanted["metadata"].get("namespace", ""), name)
+    current = engine.store.get(served.table, key)
     if current is None:
         await engine.writes.create(served, wanted, HOUSEKEEPING)
     elif _may_update(current.document()) and (name not in own or _is_ours(current.document())):
-        change = _replaced if name in own else _completed
-        await engine.writes.update(served, name, lambda old: change(old, wanted), HOUSEKEEPING)
+        change = _replaced if name in own and "rules" in wanted else _completed
+        await engine.writes.update(served, key, lambda old: change(old, wanted), HOUSEKEEPING)
 
 
 def _may_update(document: Document) -> bool:
@@ -68,7 +78,7 @@ def _completed(old: Document, wanted: Document) -> Document:
     if "subjects" in wanted:
         present = old.get("subjects") or []
         new["subjects"] = [*present, *(one for one in wanted["subjects"] if one not in present)]
-    elif wanted["rules"]:
+    elif wanted.get("rules"):
         present = old.get("rules") or []
         lacking = missing(read_rules(present), read_rules(wanted["rules"]))
         new["rules"] = [*present, *(rule.document() for rule in lacking)]

@@ -47,6 +47,7 @@ async def evict(engine: Engine, served: Served, target: Target, request: Request
     if record is None:
         raise status.not_found(served.resource, target.name)
     pod = record.document()
+    engine.access.restriction.check_eviction(served, pod, request.user)
     _check_preconditions(record, options.preconditions)
     if not _needs_no_budget(pod):
         await _spend_budget(engine, record, pod, bool(options.dryRun))

@@ -13,7 +13,7 @@ from herder.server.bodies import as_object, media_type, parse, read_document
 from herder.server.engine import Engine
 from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, metadata_of
 from herder.server.presenting import accepted, body, many, one
-from herder.server.request import Answer, Request, Target
+from herder.server.request import ENGINE, Answer, Request, Target, User
 from herder.server.selection import selection_of
 from herder.server.served import Served
 from herder.server.store import Record
@@ -138,7 +138,7 @@ def check_options(options: DeleteOptions) -> None:
 async def delete(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     options = delete_options(request)
     key = key_of(target.namespace, target.name)
-    record, outcome = await delete_one(engine, served, key, options)
+    record, outcome = await delete_one(engine, served, key, options, request.user)
     if outcome.removed and not served.strategy.returns_deleted:
         return _deleted(request, served, record)
     return _answer(engine, served, request, outcome)
@@ -148,7 +148,9 @@ def _deleted(request: Request, served: Served, record: Record) -> Answer:
     return body(accepted(request), msgspec.json.encode(status.success(served.resource, record.name, record.uid)) + b"\n")
 
 
-async def delete_one(engine: Engine, served: Served, key: str, options: DeleteOptions) -> tuple[Record, Outcome]:
+async def delete_one(
+    engine: Engine, served: Served, key: str, options: DeleteOptions, user: User = ENGINE
+) -> tuple[Record, Outcome]:
     current = engine.store.latest(served.table, key)
     try:
         if current is None:
@@ -159,6 +161,7 @@ async def delete_one(engine: Engine, served: Served, key: str, options: DeleteOp
         raise
     old = current.document()
     engine.admit_delete(served, old)
+    engine.access.restriction.check_delete(served, old, user)
     grace = served.strategy.grace_seconds(old, options.gracePeriodSeconds)
     finalizers = _finalizers(finalizers_of(old), options)
     intent = Intent(dry_run=bool(options.dryRun))
@@ -203,7 +206,7 @@ async def delete_collection(engine: Engine, served: Served, target: Target, requ
     ]
     for record in found:
         try:
-            await delete_one(engine, served, record.key, options)
+            await delete_one(engine, served, record.key, options, request.user)
         except status.ApiError as error:
             if error.code != 404:
                 raise

@@ -1,0 +1,133 @@
+"""`herder node`: an agent for a cluster that runs already."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from herder.api.names import dns_subdomain
+from herder.api.quantity import parse_quantity
+from herder.app import logs
+from herder.app.refusal import WRONG_USE, Refusal
+from herder.cli.main import cli
+
+MOST_SIMULATED = 10_000
+
+
+class Capacity(click.ParamType[dict[str, str]]):
+    name = "cpu=N,memory=N"
+
+    def convert(self, value: str | dict[str, str], param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
+        if isinstance(value, dict):
+            return value
+        found: dict[str, str] = {}
+        for part in value.split(","):
+            name, separator, amount = part.strip().partition("=")
+            if not (name and separator):
+                self.fail(f"{part!r} is not NAME=QUANTITY, such as memory=8Gi", param, ctx)
+            found[name] = self._checked(name, amount, param, ctx)
+        return found
+
+    def _checked(self, name: str, amount: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            quantity = parse_quantity(amount)
+        except ValueError:
+            self.fail(f"{name}={amount}: {amount!r} is no quantity; write for example 4, 500m or 8Gi", param, ctx)
+        if quantity.value() < 1:
+            self.fail(f"{name}={amount}: must be more than zero", param, ctx)
+        return amount
+
+
+@cli.group(invoke_without_command=True)
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="The cluster, and who we are there.  [default: as kubectl]")
+@click.option("--context", metavar="C", help="Which context of the kubeconfig.  [default: its current one]")
+@click.option("--name", metavar="NAME", default="", help="The node; with --simulated what their names begin with.")
+@click.option("--simulated", type=click.IntRange(1, MOST_SIMULATED), metavar="N", help="So many simulated nodes at once.")
+@click.option(
+    "--runtime", type=click.Choice(["simulated", "qemu"]), default="simulated", show_default=True, help="What guests run on."
+)
+@click.option("--capacity", type=Capacity(), default={}, help="What the node offers.  [default: cpu=8,memory=32Gi]")
+@click.option("--taint/--no-taint", default=True, show_default=True, help="Whether other pods are kept away.")
+@click.option("--storage", type=click.Path(path_type=Path, file_okay=False), help="Where volumes and guests are kept (qemu).")
+@click.pass_context
+def node(
+    context_of_click: click.Context,
+    kubeconfig: Path | None,
+    context: str | None,
+    name: str,
+    simulated: int | None,
+    runtime: str,
+    capacity: dict[str, str],
+    taint: bool,
+    storage: Path | None,
+) -> None:
+    """Run the agent of one node, against any cluster, as whom the kubeconfig says.
+
+    `herder up` runs agents by itself; this is for a cluster that runs already. docs/nodes.md says how to make the identity.
+    """
+    if context_of_click.invoked_subcommand is not None:
+        return
+    from herder.app import node_process
+    from herder.app.cluster import connect_to
+    from herder.nodes.node import CAPACITY, NodeSettings
+
+    logs.configure("node")
+
+    async def run() -> None:
+        _check_runtime(runtime, storage)
+        names = tuple(f"{name}-{number}" for number in range(1, simulated + 1)) if simulated else (name,)
+        _check_name(name, names)
+        offered = {**CAPACITY, **capacity}
+        nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint) for one in names)
+        settings = node_process.Settings(nodes, simulated is not None, version("herder"))
+        await node_process.run(connect_to(kubeconfig, context, node_process.AGENT), settings, click.echo)
+
+    try:
+        asyncio.run(run())
+    except Refusal as refusal:
+        _refuse(refusal)
+
+
+@node.command()
+@click.option("--kubeconfig", type=click.Path(path_type=Path), required=True, help="As somebody who may ask for certificates.")
+@click.option("--context", metavar="C", help="Which context of the kubeconfig.  [default: its current one]")
+@click.option("--name", metavar="NAME", required=True, help="The node.")
+@click.option("--write", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.  [default: NAME.kubeconfig]")
+def join(kubeconfig: Path, context: str | None, name: str, write: Path | None) -> None:
+    """Write the kubeconfig of a node's agent, with a certificate that the cluster signs.
+
+    It is asked for by a CertificateSigningRequest, which somebody (or the cluster itself) has to approve.
+    """
+    from herder.app import node_join
+
+    path = write or Path(f"{name}.kubeconfig")
+    try:
+        _check_name(name, (name,))
+        asyncio.run(node_join.join(kubeconfig, context, name, path, click.echo))
+    except Refusal as refusal:
+        _refuse(refusal)
+    click.echo(f"{path}: system:node:{name}. Run its agent:\n\n  herder node --kubeconfig {path} --name {name}")
+
+
+def _refuse(refusal: Refusal) -> NoReturn:
+    click.echo(f"herder: {refusal}", err=True)
+    sys.exit(refusal.code)
+
+
+def _check_name(name: str, names: tuple[str, ...]) -> None:
+    if not name:
+        raise Refusal("--name: is missing; give the node's name", WRONG_USE)
+    if problems := dns_subdomain(names[-1]):
+        raise Refusal(f"--name {name}: cannot be the name of a node: {problems[0]}", WRONG_USE)
+
+
+def _check_runtime(runtime: str, storage: Path | None) -> None:
+    if runtime == "qemu":
+        raise Refusal("--runtime qemu: agents of their own cannot run QEMU yet; `herder up --runtime qemu` can", WRONG_USE)
+    if storage is not None:
+        raise Refusal(f"--storage {storage}: simulated nodes keep nothing; leave it out", WRONG_USE)

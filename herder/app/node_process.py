@@ -1,0 +1,100 @@
+"""One node's agent, or a fleet of simulated ones, against any cluster that a kubeconfig names."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry
+
+from herder.api.world import RealWorld, World
+from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
+from herder.kube.client import Client
+from herder.kube.errors import Forbidden, KubeError, Unauthorized
+from herder.kube.resources import NODES, Key
+from herder.kube.transport import Transport
+from herder.nodes.agent import NodeAgent, Parts
+from herder.nodes.fleet import Fleet
+from herder.nodes.guests import NoVolumes
+from herder.nodes.node import NodeSettings
+from herder.nodes.plain import PlainPods
+from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
+
+log = structlog.get_logger()
+AGENT = "herder-agent"
+TRY_AGAIN = 1.0
+HOW = "a node's user is system:node:NAME in the group system:nodes, and docs/nodes.md says how to make it"
+
+
+class Agents(Protocol):
+    registered: asyncio.Event
+
+    async def run(self) -> None: ...
+
+
+class Settings(msgspec.Struct, frozen=True):
+    nodes: tuple[NodeSettings, ...]
+    # Of one process: any Node that is labelled as simulated, beside those named here.
+    fleet: bool
+    version: str
+
+
+async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
+    """Until it is told to stop. Raises Refusal where the cluster does not let us in."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Client(transport, AGENT) as client:
+        working = asyncio.create_task(_work(client, settings, say))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        working.cancel()
+        await asyncio.wait([working])
+        if not working.cancelled():
+            working.result()
+
+
+async def _work(client: Client, settings: Settings, say: Callable[[str], None]) -> None:
+    await check_known(client, settings.nodes[0].name)
+    agents = make(client, RealWorld(), settings)
+    running = asyncio.create_task(agents.run())
+    registered = asyncio.create_task(agents.registered.wait())
+    try:
+        await asyncio.wait([running, registered], return_when=asyncio.FIRST_COMPLETED)
+        if registered.done():
+            names = [one.name for one in settings.nodes]
+            say(f"{names[0]} is registered" if len(names) == 1 else f"{names[0]} to {names[-1]} are registered")
+        await running
+    finally:
+        registered.cancel()
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def make(client: Client, world: World, settings: Settings) -> Agents:
+    if settings.fleet:
+        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version)
+    (node,) = settings.nodes
+    runtime = SimulatedRuntime(node.name, world, Network(), version=settings.version)
+    return NodeAgent(client, world, node, runtime, Parts(volumes=NoVolumes(), plain=PlainPods(world)), CollectorRegistry())
+
+
+async def check_known(client: Client, node: str) -> None:
+    """Whether the cluster takes us for this node, asked before anything starts. A server that does not answer is waited for."""
+    told = False
+    while True:
+        try:
+            await client.find(NODES, Key("", node))
+            return
+        except (Unauthorized, Forbidden) as error:
+            raise Refusal(f"the API server does not take us for node {node}: {error}; {HOW}", CANNOT_USE_CLUSTER) from None
+        except KubeError as error:
+            if not told:
+                log.warning("the API server does not answer, will try again", error=str(error))
+            told = True
+            await asyncio.sleep(TRY_AGAIN)

@@ -1,0 +1,64 @@
+"""What a pod names: the Secrets, ConfigMaps, claims and the account without which its node cannot run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Document = dict[str, Any]
+# A table and a name in the pod's namespace.
+Named = tuple[str, str]
+SECRETS, CONFIG_MAPS, CLAIMS, ACCOUNTS = "secrets", "configmaps", "persistentvolumeclaims", "serviceaccounts"
+CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+# Where sources of volumes keep the name of a Secret.
+_SECRET_FIELDS = ("secretRef", "nodePublishSecretRef")
+
+
+def named_by(pod: Document) -> frozenset[Named]:
+    spec: Document = pod.get("spec") or {}
+    found = [*_of_spec(spec)]
+    for volume in spec.get("volumes") or ():
+        found += _of_volume(volume, pod["metadata"]["name"])
+    for field in CONTAINERS:
+        for container in spec.get(field) or ():
+            found += _of_container(container)
+    return frozenset(one for one in found if one[1])
+
+
+def _of_spec(spec: Document) -> Iterator[Named]:
+    yield ACCOUNTS, spec.get("serviceAccountName") or ""
+    for reference in spec.get("imagePullSecrets") or ():
+        yield SECRETS, _name(reference)
+
+
+def _of_volume(volume: Document, pod: str) -> Iterator[Named]:
+    if "ephemeral" in volume:
+        yield CLAIMS, f"{pod}-{volume.get('name', '')}"
+    for kind, source in volume.items():
+        if not isinstance(source, dict):
+            continue
+        if kind == "projected":
+            for one in source.get("sources") or ():
+                yield SECRETS, _name(one.get("secret"))
+                yield CONFIG_MAPS, _name(one.get("configMap"))
+        elif kind == "configMap":
+            yield CONFIG_MAPS, _name(source)
+        elif kind == "persistentVolumeClaim":
+            yield CLAIMS, source.get("claimName") or ""
+        else:
+            yield SECRETS, source.get("secretName") or ""
+            yield from ((SECRETS, _name(source.get(field))) for field in _SECRET_FIELDS)
+
+
+def _of_container(container: Document) -> Iterator[Named]:
+    for source in container.get("envFrom") or ():
+        yield SECRETS, _name(source.get("secretRef"))
+        yield CONFIG_MAPS, _name(source.get("configMapRef"))
+    for variable in container.get("env") or ():
+        source = variable.get("valueFrom") or {}
+        yield SECRETS, _name(source.get("secretKeyRef"))
+        yield CONFIG_MAPS, _name(source.get("configMapKeyRef"))
+
+
+def _name(reference: Document | None) -> str:
+    return (reference or {}).get("name") or ""
