@@ -17,6 +17,7 @@ from bench import (
     machines,
     memory,
     node_watches,
+    qemu_starts,
     status_applies,
     status_patches,
     store_log,
@@ -39,6 +40,7 @@ _MODULES = (
     idle_day,
     machines,
     fleet,
+    qemu_starts,
 )
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"

@@ -34,6 +34,13 @@ EVERYWHERE: Final[list[Document]] = [
     # An owner reference that keeps its owner from going takes this right over the owner.
     _rule("kubevirt.io", ("virtualmachines/finalizers", "virtualmachineinstances/finalizers"), "update"),
     _rule("cdi.kubevirt.io", ("datavolumes",), *READ, "create"),
+    # Volumes: made for claims, filled for DataVolumes, and cleared away.
+    _rule("cdi.kubevirt.io", ("datavolumes/status",), "patch"),
+    _rule("cdi.kubevirt.io", ("datavolumes/finalizers",), "update"),
+    _rule("", ("persistentvolumeclaims",), "create"),
+    _rule("", ("persistentvolumes",), *READ, "create", "patch", "delete"),
+    _rule("", ("persistentvolumes/finalizers",), "update"),
+    _rule("storage.k8s.io", ("storageclasses",), *READ),
     _rule("", ("pods",), *READ, "create", "patch", "delete"),
     _rule("", ("pods/status",), "patch"),
     _rule("", ("pods/binding",), "create"),

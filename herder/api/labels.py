@@ -12,7 +12,8 @@ INSTANCE_NAME: Final = "vm.kubevirt.io/name"
 MACHINE_NAME: Final = "kubevirt.io/vm"  # of an instance and its pods: the VirtualMachine that it is of
 NODE_NAME: Final = "kubevirt.io/nodeName"  # of an instance: where its guest runs
 MIGRATION_UID: Final = "kubevirt.io/migrationJobUID"  # of a target pod
-IMPORTER: Final = "herder.dev/importer"  # of a pod that fills a claim: uid of the DataVolume
+IMPORTER: Final = "herder.dev/importer"  # of a pod that fills a claim or clears a volume: uid of its DataVolume or volume
+IMPORT_ATTEMPT: Final = "herder.dev/import-attempt"
 
 # What a launcher pod tells its node (JSON, `herder.api.guest`), and what it is told while it runs.
 GUEST: Final = "herder.dev/guest"
@@ -26,6 +27,7 @@ RESTART_REQUEST: Final = "herder.dev/restart-requested"  # uid of the instance t
 
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"
+IMPORT_CONDITION: Final = "herder.dev/Import"  # the same of a pod that fills a claim (`herder.api.imports`)
 
 TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which template of its machine it was made from
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -12,15 +13,21 @@ from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
 from herder.app.data_directory import DataDirectory
-from herder.app.identities import fleet_transport, node_names
+from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.kube.client import Client
 from herder.nodes.fleet import Fleet
+from herder.nodes.local import LocalNodes, share
 from herder.nodes.node import NodeSettings
+from herder.nodes.runtimes.choice import PROGRAM, SIMULATED
 
 AGENT = "herder-agent"
 # How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
 RENEWALS_PER_SECOND = 50
 SOONEST_RENEWAL = 10.0
+# For guests to shut down when we are told to stop; the supervisor has more patience than that.
+SHUT_DOWN_PATIENCE = 4.0
+# All nodes of this machine see the same volumes.
+STORAGE_DOMAIN = "local"
 
 
 class Agents(Protocol):
@@ -33,17 +40,34 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Client(fleet_transport(directory, AGENT), AGENT) as client:
-        agents = Fleet(client, RealWorld(), settings_for(nodes), CollectorRegistry(), runtime.rpartition("/")[2])
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
+        agents = await make(client, directory, settings_for(nodes), runtime, stack)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set() and isinstance(agents, LocalNodes):
+            agents.end_guests_on_close(SHUT_DOWN_PATIENCE)
         working.cancel()
         await asyncio.wait([working])
         if not working.cancelled():
             working.result()
     return 0
+
+
+async def make(
+    fleet: Client, directory: DataDirectory, settings: tuple[NodeSettings, ...], runtime: str, stack: contextlib.AsyncExitStack
+) -> Agents:
+    kind, _, version = runtime.partition("://")
+    if kind == SIMULATED:
+        return Fleet(fleet, RealWorld(), settings, CollectorRegistry(), version)
+    # Each is its own node to the engine, and no other.
+    clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in settings]
+    for client in clients:
+        await stack.enter_async_context(client)
+    shares = [share(one, len(settings), STORAGE_DOMAIN) for one in settings]
+    return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM)
 
 
 def settings_for(nodes: int) -> tuple[NodeSettings, ...]:

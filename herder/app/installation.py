@@ -11,6 +11,7 @@ import yaml
 from herder.api import account, core, roles, simulated_account
 from herder.api.crds import PART_OF, PRODUCT, crd_of
 from herder.api.registry import KINDS
+from herder.api.storage import storage_class
 from herder.kube import resources
 from herder.kube.resources import Anything, Key
 from herder.kube.webhook import Settings as WebhookSettings
@@ -29,6 +30,7 @@ _RESOURCES: Final[dict[str, Anything]] = {
         resources.ROLES,
         resources.CLUSTER_ROLE_BINDINGS,
         resources.ROLE_BINDINGS,
+        resources.STORAGE_CLASSES,
     )
 }
 
@@ -62,6 +64,11 @@ def _definitions() -> list[Document]:
     return [crd_of(info) for info in KINDS]
 
 
+def _classes() -> list[Document]:
+    """Not the default: that is for whoever runs the cluster to decide."""
+    return [storage_class(default=False)]
+
+
 # A part is a function that makes documents; what comes later may need what came before.
 PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (
     _namespaces,
@@ -69,6 +76,7 @@ PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (
     roles.roles,
     account.documents,
     simulated_account.documents,
+    _classes,
 )
 
 

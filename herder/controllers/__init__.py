@@ -2,7 +2,8 @@
 
 from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
+from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.kube.kit import Start
 
 # All of them. Whoever leads runs these.
-CONTROLLERS: tuple[Start, ...] = (Machines.start, Instances.start)
+CONTROLLERS: tuple[Start, ...] = (Machines.start, Instances.start, DataVolumes.start, Provisioner.start, Reclaimer.start)

@@ -19,6 +19,7 @@ from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
+from herder.nodes.imports import SimulatedImports
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
@@ -27,6 +28,7 @@ from herder.rules.matching.resources import amounts
 
 log = structlog.get_logger()
 WORKERS = 32
+SHARED_STORAGE = "simulated"
 SIMULATED = Selection(labels=f"{labels.RUNTIME}=simulated")
 
 
@@ -88,10 +90,16 @@ class Fleet:
             self._add(_as_written(settings, change.new.view), group)
 
     def _add(self, settings: NodeSettings, group: asyncio.TaskGroup) -> Heartbeat:
+        # They see the same volumes, unless their Node says something else.
+        settings = settings if settings.storage else msgspec.structs.replace(settings, storage=SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
-        guests, plain = Guests(runtime, NoVolumes()), PlainPods(self._world)
         site = Site(
-            name=settings.name, address=settings.address, allocatable=amounts(settings.capacity), guests=guests, plain=plain
+            name=settings.name,
+            address=settings.address,
+            allocatable=amounts(settings.capacity),
+            guests=Guests(runtime, NoVolumes()),
+            imports=SimulatedImports(self._world),
+            plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site
         beat = Heartbeat(self._client, self._world, settings, runtime.description)

@@ -11,6 +11,7 @@ from herder.api import labels
 from herder.api.core import Pod
 from herder.api.core.containers import Container
 from herder.api.guest import ENDED, GuestReport
+from herder.api.imports import ImportReport
 from herder.api.world import timestamp
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.runtimes.base import GuestStatus
@@ -80,6 +81,8 @@ def _conditions(pod: Pod, status: GuestStatus, phase: str, ready: bool, now: flo
     ]
     if labels.GUEST in pod.annotations:
         wanted.append(_guest(status, health))
+    if labels.IMPORT in pod.annotations:
+        wanted.append(_import(status))
     return [_dated(one, pod, now) for one in wanted]
 
 
@@ -110,6 +113,13 @@ def _guest(status: GuestStatus, health: Health) -> Document:
         "reason": status.state,
         "message": msgspec.json.encode(report).decode(),
     }
+
+
+def _import(status: GuestStatus) -> Document:
+    report = status.imported or ImportReport(reason=status.reason, message=status.message)
+    done = "True" if status.state == "ShutDown" else "False"
+    text = msgspec.json.encode(report).decode()
+    return {"type": labels.IMPORT_CONDITION, "status": done, "reason": status.state, "message": text}
 
 
 def _moment(seconds: float | None) -> datetime.datetime | None:

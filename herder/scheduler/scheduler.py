@@ -1,9 +1,11 @@
 """Places pods that ask for us: looks at all nodes, assumes the choice, binds.
 
-A first version, small on purpose: it knows room, labels, taints and cordons.
+A first version, small on purpose: it knows room, labels, taints, cordons, and where volumes are.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
@@ -16,9 +18,9 @@ from herder.kube.enqueue import controlled_by
 from herder.kube.errors import Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import INSTANCES, NODES, PODS, Key
+from herder.kube.resources import CLAIMS, INSTANCES, NODES, PODS, VOLUMES, Key
 from herder.rules.matching.resources import Amounts, pod_requests
-from herder.rules.placement import Candidate, place
+from herder.rules.placement import Candidate, Disks, claims_of, disks_of, place
 
 # They decide one after the other all the same: nothing is waited for between a look at the nodes and the choice. What they wait
 # for together is the API server.
@@ -38,6 +40,8 @@ class Scheduler:
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
         self._instances = kit.caches.of(INSTANCES)
+        self._claims = kit.caches.of(CLAIMS)
+        self._volumes = kit.caches.of(VOLUMES)
         # Bound by us and not yet seen so: it holds its room already.
         self._assumed: dict[Key, str] = {}
         # Who holds room where, and how much of each node is taken by all of them.
@@ -51,6 +55,8 @@ class Scheduler:
         self, queue = cls(kit, names), kit.queue(cls.name)
         self._pods.subscribe(lambda change: self._pod_changed(change, queue))
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        for cache in (self._claims, self._volumes):
+            cache.subscribe(lambda change: self._disk_changed(queue))
         return kit.work(self, queue, WORKERS)
 
     def _pod_changed(self, change: Change[Pod], queue: Queue) -> None:
@@ -69,6 +75,13 @@ class Scheduler:
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         if change.new is not None and (change.old is None or _offer(change.old) != _offer(change.new)):
             self._room_is_free(queue)
+
+    def _disk_changed(self, queue: Queue) -> None:
+        for key in tuple(self._waiting):
+            stored = self._pods.stored(key)
+            if stored is not None and claims_of(stored.view):
+                del self._waiting[key]
+                queue.add(key)
 
     def _room_is_free(self, queue: Queue) -> None:
         for key in tuple(self._waiting):
@@ -95,7 +108,7 @@ class Scheduler:
             # Made by a request that was late; or we know of the pod before we know of its instance.
             return AGAIN
         spec = msgspec.json.decode(stored.raw)["spec"]
-        found = place(stored.view, spec, self._candidates())
+        found = place(stored.view, spec, self._candidates(), self._disks(stored))
         if not found.node:
             self._waiting[key] = None
             await self._say_why(stored, found.message)
@@ -111,6 +124,13 @@ class Scheduler:
             return True
         instance = self._instances.stored(key)
         return instance is not None and instance.uid == owner.uid and not instance.deleting
+
+    def _disks(self, stored: Stored[Pod]) -> Disks:
+        def volume(name: str) -> dict[str, Any] | None:
+            raw = self._volumes.raw(Key("", name))
+            return msgspec.json.decode(raw) if raw is not None else None
+
+        return disks_of(stored.view, lambda name: self._claims.get(Key(stored.key.namespace, name)), volume)
 
     def _candidates(self) -> list[Candidate]:
         return [Candidate(node, self._used.get(node.name, {})) for node in self._nodes.list()]

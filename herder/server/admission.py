@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from herder.server import status
+from herder.server.defaults import default_class
 from herder.server.served import Served
 from herder.server.store import Record
 
@@ -27,7 +28,18 @@ def admit_create(engine: Engine, served: Served, namespace: str, document: dict[
     if not served.resource.namespaced:
         return {}
     check_namespace_open(engine, served, namespace, name)
+    if served.table == "persistentvolumeclaims":
+        return _storage_class(engine, document)
     return _priority(engine, served, name, document) if served.table == "pods" else {}
+
+
+def _storage_class(engine: Engine, claim: dict[str, Any]) -> dict[str, Any]:
+    """A claim that names no class, not even the empty one, gets the default."""
+    spec = claim.get("spec")
+    if not isinstance(spec, dict) or spec.get("storageClassName") is not None:
+        return {}
+    found = default_class(engine.store)
+    return {"storageClassName": found.name} if found is not None else {}
 
 
 def check_namespace_open(engine: Engine, served: Served, namespace: str, name: str) -> None:

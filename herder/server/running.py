@@ -13,11 +13,14 @@ from typing import Any
 import msgspec
 
 from herder.api.crds import crd_of
+from herder.api.labels import STORAGE_CLASS
 from herder.api.registry import KINDS, KindInfo
+from herder.api.storage import storage_class
 from herder.api.world import World
 from herder.server.access.tokens import Signer
 from herder.server.engine import Engine
 from herder.server.housekeeping.accounts import DefaultAccounts
+from herder.server.housekeeping.binding import Binding
 from herder.server.housekeeping.budgets import Budgets
 from herder.server.housekeeping.compaction import Compaction
 from herder.server.housekeeping.crds import CRDS, CustomKinds
@@ -25,6 +28,7 @@ from herder.server.housekeeping.disruptions import StaleDisruptions
 from herder.server.housekeeping.expiry import Expiry
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
+from herder.server.housekeeping.protection import Protection
 from herder.server.housekeeping.recorder import Recorder
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
@@ -76,6 +80,8 @@ class Running:
         self._recorder = Recorder(self.engine)
         self._budgets = Budgets(self.engine, self._recorder.tell)
         self._disruptions = StaleDisruptions(self.engine)
+        self._binding = Binding(self.engine)
+        self._protection = Protection(self.engine)
         self._compaction = Compaction(self.engine)
         self.expiry = Expiry(self.engine)
         self._brings = kinds
@@ -85,6 +91,7 @@ class Running:
         for keeper in (
             *(self._kinds, self._garbage, self._namespaces),
             *(self._accounts, self._aggregation, self._budgets, self._disruptions, self._recorder),
+            *(self._binding, self._protection),
         ):
             self._spawn(keeper.worker.run())
         for worker in (self._compaction, self.expiry):
@@ -101,6 +108,7 @@ class Running:
         await asyncio.gather(
             *(self._ensure("", "namespaces", name, _namespace(name)) for name in FIRST_NAMESPACES),
             *(self._ensure("scheduling.k8s.io", "priorityclasses", one[0], _priority_class(*one)) for one in PRIORITY_CLASSES),
+            self._ensure("storage.k8s.io", "storageclasses", STORAGE_CLASS, storage_class()),
             *(self._ensure("apiextensions.k8s.io", "customresourcedefinitions", name, crd) for name, crd in ours.items()),
             ensure_roles(self.engine),
         )

@@ -34,6 +34,8 @@ HAS_GENERATION = frozenset(
     }
 )
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+# Every new one of these has its finalizer, which is taken away when nobody uses it.
+PROTECTION = {"persistentvolumeclaims": "kubernetes.io/pvc-protection", "persistentvolumes": "kubernetes.io/pv-protection"}
 STATUS_MAY_SET = ("labels", "annotations", "finalizers")
 ENDED_PHASES = ("Succeeded", "Failed")
 
@@ -48,6 +50,7 @@ class BuiltinStrategy:
         self.returns_deleted = resource.qualified in RETURNS_DELETED
         self.has_generation = resource.qualified in HAS_GENERATION
         self.graceful = self.status_alone = self._is_pod
+        self._protection = PROTECTION.get(resource.qualified)
 
     def conform(self, obj: Document) -> str | None:
         if self._is_crd:
@@ -59,6 +62,8 @@ class BuiltinStrategy:
 
     def prepare_create(self, obj: Document) -> None:
         builtin.prepare_for_create(self._group, self._kind, obj)
+        if self._protection is not None and self._protection not in finalizers_of(obj):
+            set_finalizers(obj, [*finalizers_of(obj), self._protection])
 
     def prepare_update(self, new: Document, old: Document) -> None:
         builtin.prepare_for_update(self._group, self._kind, new, old)

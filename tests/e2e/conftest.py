@@ -25,8 +25,8 @@ def kubectl_program() -> Path:
 
 @pytest.fixture(scope="session")
 def herd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """The program, with two nodes."""
-    with Up(tmp_path_factory.mktemp("herd"), nodes=2) as running:
+    """The program, with two nodes. What runs on them is not the point here."""
+    with Up(tmp_path_factory.mktemp("herd"), "--runtime", "simulated", nodes=2) as running:
         yield running
 
 

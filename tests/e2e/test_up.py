@@ -22,7 +22,7 @@ def _printed_commands(up: Up) -> str:
 def spaced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """In a directory with spaces in its name, and with more letters than a socket's name may have."""
     folder = tmp_path_factory.mktemp("home of a person")
-    with Up(folder, data=folder / ("all my data " * 9).strip(), nodes=1) as up:
+    with Up(folder, "--runtime", "simulated", data=folder / ("all my data " * 9).strip(), nodes=1) as up:
         yield up
 
 

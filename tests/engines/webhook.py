@@ -8,11 +8,12 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
+from herder.api.storage import storage_class
 from herder.api.world import RealWorld
 from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.kube.errors import AlreadyExists
-from herder.kube.resources import NAMESPACES
+from herder.kube.resources import NAMESPACES, STORAGE_CLASSES
 from herder.kube.webhook import Registration, Settings, Webhook
 from herder.kube.webhook.settings import NAMESPACE
 from tests.engines.engine import Engine
@@ -31,6 +32,8 @@ async def _run(kubeconfig: Path, port: int, ready: Path) -> None:
     async with Client(connect(kubeconfig, None, "herder-webhook"), "herder") as client, asyncio.TaskGroup() as tasks:
         with contextlib.suppress(AlreadyExists):
             await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        with contextlib.suppress(AlreadyExists):
+            await client.create(STORAGE_CLASSES, storage_class())
         webhook = Webhook(client, RealWorld(), settings, CollectorRegistry())
         registration = Registration(client, RealWorld(), settings)
         tasks.create_task(webhook.run())

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.api.imports import ImportReport
 from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.api.kinds.probes import Probe
 
@@ -45,6 +46,8 @@ class Host(msgspec.Struct, frozen=True):
     # Empty where guests can be moved; else the sentence that says why not.
     cannot_migrate: str = ""
     can_save_memory: bool = True
+    # Whether a guest may go on here before all its memory has come.
+    can_post_copy: bool = True
 
 
 class FileVolume(msgspec.Struct, frozen=True):
@@ -86,6 +89,8 @@ class GuestStatus(msgspec.Struct, frozen=True):
     started_at: float | None = None  # seconds since the epoch
     addresses: tuple[str, ...] = ()
     not_migratable_because: str = ""
+    # Of an import: how far it is.
+    imported: ImportReport | None = None
 
 
 class Console(Protocol):
@@ -133,8 +138,11 @@ class Runtime(Protocol):
 
     # Moving (issue 7 builds the protocol between agents on these).
 
-    async def prepare_incoming(self, order: Order, migration: str) -> str:
-        """Starts the guest paused, waiting for its memory; the address is where the source sends it."""
+    async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
+        """Starts the guest paused, waiting for its memory; the address is where the source sends it.
+
+        Both sides must be told the same settings: a target that knows nothing of post-copy cannot take part in it.
+        """
         ...
 
     async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:

@@ -12,11 +12,13 @@ from herder.api.core import Node, Pod
 from herder.api.node_selector import RequiredNodeAffinity
 from herder.rules.matching.resources import CPU, Amounts, amounts, lacking, pod_requests
 from herder.rules.matching.taints import untolerated
+from herder.rules.placement.disks import CONFLICT, Disks
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 UNTOLERATED = "node(s) had untolerated taint(s)"
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 INSUFFICIENT = "Insufficient {}"
+NO_DISKS = Disks()
 _CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
 
@@ -30,8 +32,10 @@ class Placement(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def place(pod: Pod, spec: Mapping[str, Any], candidates: Iterable[Candidate]) -> Placement:
+def place(pod: Pod, spec: Mapping[str, Any], candidates: Iterable[Candidate], disks: Disks = NO_DISKS) -> Placement:
     """`spec` is the pod's own, as it is stored."""
+    if disks.waits:
+        return Placement(message=f"0/{sum(1 for _ in candidates)} nodes are available: {disks.waits}.")
     wanted = pod_requests(pod)
     affinity = RequiredNodeAffinity(spec)
     refusals: Counter[str] = Counter()
@@ -40,7 +44,7 @@ def place(pod: Pod, spec: Mapping[str, Any], candidates: Iterable[Candidate]) ->
     for candidate in candidates:
         total += 1
         room = amounts(candidate.node.status.allocatable)
-        reasons = _refusals(pod, affinity, wanted, candidate, room)
+        reasons = _refusals(pod, affinity, wanted, candidate, room, disks)
         refusals.update(reasons)
         if not reasons:
             # Less used first; by name where they are alike, so that the same question has the same answer.
@@ -49,7 +53,9 @@ def place(pod: Pod, spec: Mapping[str, Any], candidates: Iterable[Candidate]) ->
     return Placement(best[1]) if best is not None else Placement(message=_message(total, refusals))
 
 
-def _refusals(pod: Pod, affinity: RequiredNodeAffinity, wanted: Amounts, candidate: Candidate, room: Amounts) -> list[str]:
+def _refusals(
+    pod: Pod, affinity: RequiredNodeAffinity, wanted: Amounts, candidate: Candidate, room: Amounts, disks: Disks
+) -> list[str]:
     """The first rule that says no; what there is too little of, all of it."""
     node = candidate.node
     if node.spec.unschedulable and not _tolerates_cordon(pod):
@@ -58,6 +64,8 @@ def _refusals(pod: Pod, affinity: RequiredNodeAffinity, wanted: Amounts, candida
         return [UNTOLERATED]
     if not affinity.matches(node.labels, node.name):
         return [AFFINITY]
+    if not disks.allow(node.labels, node.name):
+        return [CONFLICT]
     lack = lacking(wanted, candidate.used, room)
     return ["Too many pods" if name == "pods" else INSUFFICIENT.format(name) for name in lack]
 

@@ -104,7 +104,7 @@ class SimulatedRuntime:
         if found is not None and (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
             found.run()
 
-    async def prepare_incoming(self, order: Order, migration: str) -> str:
+    async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
         address = f"simulated://{self._node}/{order.guest}"
         if order.guest in self._guests:
             return address

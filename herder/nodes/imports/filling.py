@@ -1,0 +1,125 @@
+"""Fills one volume: fetched, blank or copied, and under its final name only when it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from herder.api import reasons
+from herder.api.imports import ImportDefinition
+from herder.nodes.imports.copying import copy_disk
+from herder.nodes.imports.failure import ImportFailed
+from herder.nodes.imports.fetching import Fetch, Request
+from herder.nodes.imports.folder import StorageFolder
+from herder.nodes.imports.images import HEADER, QCOW2, check_qcow2, format_of, limit_for, to_raw
+
+Told = Callable[[int, int], None]
+
+
+async def fill(folder: StorageFolder, definition: ImportDefinition, request: Request | None, allow_local: bool, told: Told) -> None:
+    if definition.action == "delete":
+        await asyncio.to_thread(folder.remove, definition.volume)
+        return
+    if folder.is_filled(definition.volume):
+        # Done before, by one who could not say so any more. A guest may have written to it since.
+        told(1, 1)
+        return
+    part = await asyncio.to_thread(folder.prepare, definition.volume)
+    try:
+        await _fill(folder, definition, request, allow_local, told, part)
+    except BaseException:
+        folder.discard(definition.volume)
+        raise
+
+
+async def _fill(
+    folder: StorageFolder, definition: ImportDefinition, request: Request | None, allow_local: bool, told: Told, part: Path
+) -> None:
+    if definition.action == "clone":
+        await _copy(folder, definition, part, told)
+    elif request is not None:
+        part = await _fetch(part, definition, Fetch(request, allow_local, told))
+    else:
+        part.touch(mode=0o600)
+    await asyncio.to_thread(_size, part, definition)
+    await asyncio.to_thread(folder.finish, definition.volume, part)
+
+
+def _size(part: Path, definition: ImportDefinition) -> None:
+    """As large as the volume: what is beyond the content is a hole, unless all room is to be taken at once."""
+    with part.open("r+b") as file:
+        if file.read(4) == QCOW2:
+            return
+        os.ftruncate(file.fileno(), max(definition.capacity, os.fstat(file.fileno()).st_size))
+        if definition.preallocate and definition.capacity:
+            os.posix_fallocate(file.fileno(), 0, definition.capacity)
+
+
+async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path, told: Told) -> None:
+    if not folder.is_filled(definition.source):
+        raise ImportFailed(
+            reasons.CLONE_FAILED, f"volume {definition.source} has no content on this node, so there is nothing to copy"
+        )
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+
+    def told_from_thread(done: int, total: int) -> None:
+        loop.call_soon_threadsafe(told, done, total)
+
+    copying = asyncio.create_task(asyncio.to_thread(copy_disk, folder.disk(definition.source), part, told_from_thread, stop))
+    try:
+        await asyncio.shield(copying)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([copying])
+        raise
+    size = part.stat().st_size
+    if size > limit_for("qcow2" if _is_qcow2(part) else "raw", definition.capacity):
+        raise ImportFailed(reasons.VOLUME_TOO_SMALL, f"the copy takes {size} bytes, and the volume has {definition.capacity}")
+
+
+async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> Path:
+    head = b""
+    limit = -1
+    written = 0
+    with part.open("xb") as file:
+        os.chmod(part, 0o600)
+        async for piece in fetch.pieces():
+            if len(head) < HEADER:
+                head += piece[: HEADER - len(head)]
+            if limit < 0 and (len(head) >= HEADER):
+                limit = _limit(head, definition.capacity, 0 if fetch.packed else fetch.total)
+            written += len(piece)
+            if 0 <= limit < written:
+                raise _too_large(definition.capacity)
+            await asyncio.to_thread(file.write, piece)
+    kind = format_of(head)
+    if written > limit_for(kind, definition.capacity):
+        raise _too_large(definition.capacity)
+    if kind == "raw":
+        return part
+    await asyncio.to_thread(check_qcow2, part, definition.capacity)
+    raw = part.with_name(f"raw-{part.name}")
+    if not await to_raw(part, raw):
+        return part
+    part.unlink()
+    return raw
+
+
+def _limit(head: bytes, capacity: int, announced: int) -> int:
+    """Judged by the first bytes: a large download that cannot be used need not be waited for."""
+    limit = limit_for(format_of(head), capacity)
+    if announced > limit:
+        raise _too_large(capacity)
+    return limit
+
+
+def _too_large(capacity: int) -> ImportFailed:
+    return ImportFailed(reasons.VOLUME_TOO_SMALL, f"the image is larger than the volume, which has {capacity} bytes")
+
+
+def _is_qcow2(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == QCOW2

@@ -1,0 +1,7 @@
+"""Real guests, by QEMU. docs/qemu.md says how they are run."""
+
+from herder.nodes.runtimes.qemu.host import ask
+from herder.nodes.runtimes.qemu.process import RunAs
+from herder.nodes.runtimes.qemu.runtime import QemuRuntime
+
+__all__ = ["QemuRuntime", "RunAs", "ask"]

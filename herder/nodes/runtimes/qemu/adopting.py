@@ -1,0 +1,73 @@
+"""After a crash of the agent: which guests still run, and what became of the others."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from herder.api import reasons
+from herder.nodes.runtimes.qemu import process, qmp
+from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.process import Process
+from herder.nodes.runtimes.qemu.qmp import QMPError
+from herder.nodes.runtimes.qemu.record import QMP_SOCKET, Folder
+
+log = structlog.get_logger()
+
+
+async def adopt_all(path: Path, tell: Callable[[str], Callable[[], None]]) -> list[Guest]:
+    folders = [Folder(one) for one in sorted(path.iterdir()) if one.is_dir()]
+    unwritten = process.find_by_folder(folder.path for folder in folders if folder.process() is None)
+    found = [await _adopt(folder, unwritten.get(folder.path), tell(folder.guest)) for folder in folders]
+    return [guest for guest in found if guest is not None]
+
+
+async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]) -> Guest | None:
+    record, known = folder.record(), folder.process()
+    if record is None or (known is None and by_folder is None and record.outcome is None):
+        # It had not been started when the agent ended: it is as if nobody had tried.
+        if by_folder is not None:
+            _kill(by_folder)
+        folder.remove()
+        return None
+    pid = known.pid if known is not None and process.same(known) else by_folder
+    guest = Guest(folder, record, tell)
+    if pid is not None and (running := _watched(pid)) is not None:
+        if described := process.describe(pid):
+            folder.write_process(described)
+        await _take_over(guest, running)
+    elif not guest.ended:
+        rebooted = known is not None and known.boot_id != process.boot_id()
+        why = "the machine was restarted" if rebooted else "QEMU ended while no agent was there"
+        guest.end("Failed" if rebooted else "Crashed", reasons.GUEST_LOST if rebooted else reasons.GUEST_CRASHED, why)
+    return guest
+
+
+async def _take_over(guest: Guest, running: Process) -> None:
+    guest.process = running
+    try:
+        await guest.talk(qmp.connect(guest.folder / QMP_SOCKET))
+    except (OSError, QMPError, TimeoutError) as problem:
+        log.warning("a guest does not answer and is looked at again", guest=guest.folder.guest, problem=str(problem))
+        guest.become("Running", "QEMU does not answer")
+        guest.lost()
+    guest.watch(running)
+    if not guest.ended:
+        await guest.find_out_about_moves()
+    elif guest.state != "HandedOver":
+        guest.background(guest.quit())
+
+
+def _watched(pid: int) -> Process | None:
+    with contextlib.suppress(ProcessLookupError):
+        return Process(pid, None)
+    return None
+
+
+def _kill(pid: int) -> None:
+    if (stray := _watched(pid)) is not None:
+        stray.kill()
+        stray.leave()

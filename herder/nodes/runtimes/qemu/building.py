@@ -1,0 +1,196 @@
+"""Makes real what a blueprint says: the guest's folder, its images and sockets, and then its process."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import msgspec
+
+from herder.api import reasons
+from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Order, Refused
+from herder.nodes.runtimes.qemu import process, qmp
+from herder.nodes.runtimes.qemu.blueprint import Blueprint, KernelPlan
+from herder.nodes.runtimes.qemu.command import Fittings, Image, command_line
+from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.files import write_whole, writing_whole
+from herder.nodes.runtimes.qemu.images import open_image
+from herder.nodes.runtimes.qemu.process import RunAs
+from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, CONSOLE_SOCKET, QEMU_LOG, QMP_SOCKET, Folder, Record
+
+# Ports that an unprivileged user may not have are found this much further up.
+MOVED_UP = 40000
+_UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides about one start."""
+
+    order: Order
+    blueprint: Blueprint
+    facts: Facts
+    run_as: RunAs | None
+    now: float
+    incoming: bool = False
+    memory: Path | None = None
+    attempt: int = 0
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    child: subprocess.Popen[bytes]
+    qmp: socket.socket
+    record: Record
+    memory: int | None = None  # number of the descriptor in QEMU
+
+
+def build(plan: Plan, folder: Folder) -> Built:
+    """In a thread: it waits for the disk. What it has written down before the process starts is found again, whatever happens."""
+    folder.make()
+    with contextlib.ExitStack() as opened:
+        fittings = _fit(plan, folder, opened)
+        record = _record(plan, fittings)
+        folder.write(record)
+        connection = qmp.connect(folder / QMP_SOCKET)
+        try:
+            child = _start(plan, folder, fittings, opened)
+        except BaseException:
+            connection.close()
+            raise
+    if described := process.describe(child.pid):
+        folder.write_process(described)
+    return Built(child=child, qmp=connection, record=record, memory=fittings.memory)
+
+
+def _start(plan: Plan, folder: Folder, fittings: Fittings, opened: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    log = _keep(os.open(folder / QEMU_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), opened)
+    command = command_line(plan.blueprint, fittings, plan.facts)
+    return process.start(command, folder.path, log, fittings.descriptors(), plan.run_as, plan.blueprint.timezone)
+
+
+def _record(plan: Plan, fittings: Fittings) -> Record:
+    return Record(
+        definition=plan.order.definition,
+        started=plan.blueprint.started,
+        address=fittings.address if plan.blueprint.ports else "",
+        ports=fittings.ports,
+        started_at=None if plan.incoming else plan.now,
+        not_migratable_because=plan.blueprint.not_migratable_because,
+        incoming=plan.incoming or plan.memory is not None,
+    )
+
+
+def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:
+    blueprint, order = plan.blueprint, plan.order
+    console = opened.enter_context(qmp.listen(folder / CONSOLE_SOCKET)) if blueprint.console else None
+    log = os.open(folder / CONSOLE_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    disks = {disk.volume: _kept(open_image(order.volumes[disk.volume], disk, folder), opened) for disk in blueprint.disks}
+    kernel, initrd = (None, None) if blueprint.kernel is None else _kernel(blueprint.kernel, order, folder, plan.run_as, opened)
+    return Fittings(
+        qmp=opened.enter_context(qmp.listen(folder / QMP_SOCKET)).fileno(),
+        console=console.fileno() if console else None,
+        console_log=_keep(log, opened),
+        disks=disks,
+        kernel=kernel,
+        initrd=initrd,
+        efi=_efi(plan, folder, opened) if blueprint.efi else None,
+        memory=_keep(os.open(plan.memory, os.O_RDONLY | os.O_CLOEXEC), opened) if plan.memory else None,
+        address=loopback_address(order.guest, plan.attempt),
+        ports=reachable_ports(blueprint.ports, plan.run_as),
+        incoming=plan.incoming,
+        paused=order.definition.spec.start_strategy == "Paused",
+        now=plan.now,
+    )
+
+
+def loopback_address(guest: str, attempt: int = 0) -> str:
+    """Each guest has one of its own on this machine, where its ports are found. Where two get the same, one tries again."""
+    first, second, third = hashlib.sha256(f"{guest}/{attempt}".encode()).digest()[:3]
+    return f"127.{64 + first % 64}.{second}.{1 + third % 254}"
+
+
+def reachable_ports(ports: tuple[tuple[str, int], ...], run_as: RunAs | None) -> dict[int, int]:
+    privileged = run_as is None and os.geteuid() == 0
+    lowest = 0 if privileged else int(_UNPRIVILEGED.read_text())
+    return {port: port if port >= lowest else port + MOVED_UP for _, port in ports}
+
+
+def _kernel(
+    plan: KernelPlan, order: Order, folder: Folder, run_as: RunAs | None, opened: contextlib.ExitStack
+) -> tuple[int, int | None]:
+    """Copies, as QEMU's user may read them and the volume may be another's."""
+    volume = order.volumes[plan.volume]
+    kernel = _copied(volume, plan.kernel, plan.volume, folder / "kernel", run_as, opened)
+    initrd = _copied(volume, plan.initrd, plan.volume, folder / "initrd", run_as, opened) if plan.initrd else None
+    return kernel, initrd
+
+
+def _copied(
+    volume: FileVolume | EmptyVolume | FilesVolume,
+    inside: str,
+    name: str,
+    to: Path,
+    run_as: RunAs | None,
+    opened: contextlib.ExitStack,
+) -> int:
+    with _content(volume, inside, name) as source, writing_whole(to, durable=False) as file:
+        if isinstance(source, bytes):
+            file.write(source)
+        else:
+            with source.open("rb") as reading:
+                shutil.copyfileobj(reading, file, 1 << 20)
+    if run_as is not None:
+        os.chown(to, run_as.uid, run_as.gid)
+    os.chmod(to, 0o400)
+    return _keep(os.open(to, os.O_RDONLY | os.O_CLOEXEC), opened)
+
+
+@contextlib.contextmanager
+def _content(volume: FileVolume | EmptyVolume | FilesVolume, inside: str, name: str) -> Generator[Path | bytes]:
+    field = "domain.firmware.kernelBoot.volume"
+    if isinstance(volume, FilesVolume):
+        content = volume.files.get(inside.lstrip("/"))
+        if content is None:
+            raise Refused(reasons.UNSUPPORTED, f"{field}: volume {name} has no file {inside or '(kernelPath is empty)'}")
+        yield content
+    elif isinstance(volume, EmptyVolume):
+        raise Refused(reasons.UNSUPPORTED, f"{field}: volume {name} is an empty disk")
+    else:
+        yield _file_in(volume.path, inside, name, field)
+
+
+def _file_in(path: Path, inside: str, name: str, field: str) -> Path:
+    """No link may lead out of the volume."""
+    if not inside:
+        found = path / "disk.img" if path.is_dir() else path
+    elif not path.is_dir():
+        raise Refused(reasons.UNSUPPORTED, f"{field}: volume {name} is one image, and no folder with a file {inside}")
+    else:
+        found = path / inside.lstrip("/")
+    if not found.is_file() or not found.resolve().is_relative_to(path.resolve()):
+        raise Refused(reasons.UNSUPPORTED, f"{field}: volume {name} has no file {inside or 'to boot'}")
+    return found
+
+
+def _efi(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> tuple[Image, Image]:
+    assert plan.facts.efi is not None, "refused before"
+    write_whole(folder / "efi-variables", Path(plan.facts.efi.variables).read_bytes(), durable=False)
+    code = _keep(os.open(plan.facts.efi.code, os.O_RDONLY | os.O_CLOEXEC), opened)
+    variables = _keep(os.open(folder / "efi-variables", os.O_RDWR | os.O_CLOEXEC), opened)
+    return Image(descriptor=code, format="raw", read_only=True), Image(descriptor=variables, format="raw")
+
+
+def _keep(descriptor: int, opened: contextlib.ExitStack) -> int:
+    """Until QEMU has its own copy of it."""
+    opened.callback(os.close, descriptor)
+    return descriptor
+
+
+def _kept(image: Image, opened: contextlib.ExitStack) -> Image:
+    _keep(image.descriptor, opened)
+    return image

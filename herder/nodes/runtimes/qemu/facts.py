@@ -1,0 +1,69 @@
+"""What the QEMU of this machine can do: asked once, a plain value from then on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.nodes.runtimes.base import Host, HostCPU
+
+# Earlier ones forget pages that were written to after their first copy, without KVM.
+MIGRATES_SINCE = (8, 2)
+
+
+class Firmware(msgspec.Struct, frozen=True):
+    """UEFI, as two flash images: its code, and a fresh store of its variables."""
+
+    code: str
+    variables: str
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    program: str
+    version: str
+    accelerator: str  # kvm or tcg
+    # Versioned names by what they are also called; a versioned name stands for itself.
+    machine_types: dict[str, str]
+    # Each model with what it lacks here.
+    models: dict[str, tuple[str, ...]]
+    features: tuple[str, ...]
+    vendor: str
+    host_model: str
+    host_model_features: tuple[str, ...]
+    post_copy: bool = False
+    efi: Firmware | None = None
+
+    @property
+    def usable_models(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name, lacking in self.models.items() if not lacking))
+
+
+def cannot_migrate(facts: Facts) -> str:
+    if facts.accelerator == "kvm" or number(facts.version) >= MIGRATES_SINCE:
+        return ""
+    return f"QEMU {facts.version} loses memory when it migrates a guest without KVM; 8.2 or newer does not"
+
+
+def number(version: str) -> tuple[int, int]:
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major) if major.isdigit() else 0, int(minor) if minor.isdigit() else 0)
+
+
+def describe(facts: Facts) -> Host:
+    cpu = HostCPU(
+        model=facts.host_model,
+        vendor=facts.vendor,
+        required_features=facts.host_model_features,
+        features=facts.features,
+        models=facts.usable_models,
+    )
+    return Host(
+        runtime="qemu",
+        version=facts.version,
+        accelerator=facts.accelerator,
+        cpu=cpu,
+        machine_types=tuple(sorted(set(facts.machine_types.values()))),
+        cannot_migrate=cannot_migrate(facts),
+        can_save_memory=number(facts.version) >= MIGRATES_SINCE,
+        can_post_copy=facts.post_copy,
+    )

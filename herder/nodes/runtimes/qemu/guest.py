@@ -1,0 +1,259 @@
+"""One guest: its process, its control socket, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from herder.api import reasons
+from herder.api.guest import ENDED, GuestState
+from herder.nodes.runtimes.base import GuestStatus
+from herder.nodes.runtimes.qemu import qmp
+from herder.nodes.runtimes.qemu.process import Process
+from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
+from herder.nodes.runtimes.qemu.record import QEMU_LOG, QMP_SOCKET, Folder, Outcome, Record
+
+if TYPE_CHECKING:
+    from herder.nodes.runtimes.qemu.moving import Move
+
+log = structlog.get_logger()
+QUIT_PATIENCE = 3.0
+# How QEMU names what the machine does, where it is not over.
+STANDING = ("paused", "prelaunch", "suspended", "io-error", "watchdog", "debug", "save-vm", "restore-vm")
+_TAIL = 2000
+
+
+class Guest:
+    def __init__(self, folder: Folder, record: Record, changed: Callable[[], None]) -> None:
+        self.folder = folder
+        self.record = record
+        self.state: GuestState = "Incoming" if record.incoming else "Preparing"
+        self.message = ""
+        self.reason = ""
+        self.process: Process | None = None
+        self.qmp: QMP | None = None
+        self.has_memory = not record.incoming
+        self.memory_descriptor: int | None = None
+        self.move: Move | None = None
+        self.over = asyncio.Event()
+        self.received = asyncio.Event()
+        self._changed = changed
+        self._removing = False
+        self._last_words = ""  # why QEMU says that it ends
+        self._tasks: set[asyncio.Task[None]] = set()
+        if record.outcome is not None:
+            self._show(record.outcome)
+
+    @property
+    def status(self) -> GuestStatus:
+        return GuestStatus(
+            state=self.state,
+            reason=self.reason,
+            message=self.message,
+            started=self.record.started,
+            started_at=self.record.started_at,
+            addresses=(self.record.address,) if self.record.address else (),
+            not_migratable_because=self.record.not_migratable_because,
+        )
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def control(self) -> QMP:
+        if self.qmp is None:
+            raise qmp.Gone("QEMU has ended")
+        return self.qmp
+
+    def watch(self, process: Process) -> None:
+        self.process = process
+        if process.ended.is_set():
+            self._process_ended()
+        else:
+            process.on_end(self._process_ended)
+
+    async def find_out_about_moves(self) -> None:
+        """A guest that left, or came, while no agent was there to hear of it."""
+        with contextlib.suppress(QMPError):
+            status = (await self.control.do("query-migrate")).get("status", "none")
+            if self.record.incoming and status in ("completed", "postcopy-active"):
+                self.has_memory = True
+            elif not self.record.incoming and not self.record.saved and status in ("completed", "postcopy-active"):
+                self.end("HandedOver", "", leave=status != "completed")
+
+    async def went_on(self) -> None:
+        """It was about to leave, and stays."""
+        self._changed()
+        with contextlib.suppress(QMPError):
+            await self.look()
+
+    async def talk(self, connection: Any) -> None:
+        """Until QEMU has said what its machine does. Raises `QMPError` where it ends before."""
+        self.qmp = QMP(connection, self.event, self.lost)
+        await self.qmp.greet()
+        await self.look()
+
+    async def look(self) -> None:
+        answer = await self.control.do("query-status")
+        self._stands(answer["status"])
+
+    def keep(self, **changes: Any) -> None:
+        self.record = msgspec.structs.replace(self.record, **changes)
+        self.folder.write(self.record)
+
+    def become(self, state: GuestState, message: str = "") -> None:
+        if self.ended or (state, message) == (self.state, self.message):
+            return
+        self.state, self.message = state, message
+        self._changed()
+
+    def end(self, state: GuestState, reason: str, message: str = "", *, leave: bool = False) -> None:
+        """For good, and on disk before anybody hears of it. `leave`: QEMU still has something to do."""
+        if self.ended or self._removing:
+            return
+        outcome = Outcome(state, reason, message)
+        self.keep(outcome=outcome)
+        self._show(outcome)
+        self._changed()
+        if not leave:
+            self.background(self.quit())
+
+    def _show(self, outcome: Outcome) -> None:
+        self.state, self.reason, self.message = outcome.state, outcome.reason, outcome.message
+        self.over.set()
+
+    def event(self, name: str, data: dict[str, Any]) -> None:
+        """What QEMU tells of itself."""
+        if name == "RESUME":
+            self.become("Running")
+        elif name == "STOP":
+            self.background(self._stopped())
+        elif name == "SHUTDOWN":
+            self._last_words = data.get("reason", "")
+            if data.get("guest"):
+                self.end("ShutDown", reasons.GUEST_SHUT_DOWN)
+        elif name == "GUEST_PANICKED":
+            self.end("Crashed", reasons.GUEST_CRASHED, "the guest's kernel panicked")
+        elif name == "WATCHDOG" and data.get("action") == "poweroff":
+            self._last_words = "watchdog"
+        elif name == "MIGRATION":
+            self._migration(data.get("status", ""))
+
+    def _migration(self, status: str) -> None:
+        if self.move is not None:
+            self.move.heard(status)
+        elif status in ("completed", "postcopy-active"):
+            self.arrived()
+
+    def arrived(self) -> None:
+        """Its memory is here (in post-copy: is coming): from now on it may be resumed."""
+        if not self.has_memory:
+            self.has_memory = True
+            self.received.set()
+            self._changed()
+
+    async def _stopped(self) -> None:
+        """Paused by somebody, or for a reason that only the status tells."""
+        if self.move is None or not self.move.under_way:
+            with contextlib.suppress(QMPError):
+                await self.look()
+
+    def _stands(self, word: str) -> None:
+        if word == "running":
+            self.become("Running")
+        elif word == "inmigrate" or (self.state == "Incoming" and word in STANDING):
+            self.become("Incoming")
+        elif word in STANDING:
+            self.become("Paused", "its disk failed, or is full" if word == "io-error" else "")
+        elif word == "shutdown":
+            self.end("ShutDown", reasons.GUEST_SHUT_DOWN)
+        elif word in ("guest-panicked", "internal-error"):
+            self.end("Crashed", reasons.GUEST_CRASHED, "the guest's kernel panicked" if word == "guest-panicked" else "KVM gave up")
+        elif word in ("postmigrate", "finish-migrate"):
+            self.become("Paused")
+
+    def lost(self) -> None:
+        """Nobody answers: QEMU has ended, which its process tells, or has dropped us, and then we come again."""
+        self.background(self._come_again())
+
+    async def _come_again(self) -> None:
+        while self.process is not None and not await self.process.wait(1.0):
+            with contextlib.suppress(OSError, QMPError, TimeoutError):
+                await self.talk(qmp.connect(self.folder / QMP_SOCKET))
+                return
+
+    def _process_ended(self) -> None:
+        code = self.process.exit_code if self.process is not None else None
+        if self.qmp is not None:
+            self.qmp.close()
+        if self.move is not None:
+            self.move.broken_off("QEMU has ended")
+        self.process = self.qmp = None
+        self.received.set()
+        state, reason, message = self._how_it_ended(code)
+        self.end(state, reason, message)
+        self.over.set()
+
+    def _how_it_ended(self, code: int | None) -> tuple[GuestState, str, str]:
+        if self.state == "Incoming" and not self.has_memory:
+            return "Failed", reasons.TARGET_POD_FAILED, f"the memory did not arrive: {self.last_line() or 'QEMU has ended'}"
+        if self._last_words == "watchdog":
+            return "Crashed", reasons.GUEST_CRASHED, "its watchdog switched it off"
+        if self._last_words.startswith("host-"):
+            return "Failed", reasons.SWITCHED_OFF, "somebody on the node told QEMU to end"
+        if code is not None and code < 0:
+            return "Crashed", reasons.GUEST_CRASHED, f"QEMU was killed by signal {-code}"
+        why = self.last_line()
+        with_code = f" with exit code {code}" if code is not None else ""
+        return "Crashed", reasons.GUEST_CRASHED, f"QEMU ended{with_code}{': ' + why if why else ''}"
+
+    def last_line(self) -> str:
+        """Of what QEMU itself complained about."""
+        with contextlib.suppress(OSError), (self.folder / QEMU_LOG).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            lines = [line for line in file.read().decode(errors="replace").splitlines() if "warning:" not in line]
+            return lines[-1].removeprefix("qemu-system-x86_64: ").strip() if lines else ""
+        return ""
+
+    async def quit(self) -> None:
+        """The process is gone afterwards: asked first, so that disks are closed, then killed."""
+        process = self.process
+        if process is None:
+            return
+        with contextlib.suppress(QMPError, TimeoutError):
+            async with asyncio.timeout(QUIT_PATIENCE):
+                await self.control.do("quit")
+        if not await process.wait(QUIT_PATIENCE):
+            process.kill()
+            await process.wait(QUIT_PATIENCE)
+
+    async def remove(self) -> None:
+        self._removing = True
+        await self.quit()
+        self.leave()
+        self.over.set()
+        await asyncio.to_thread(self.folder.remove)
+
+    def leave(self) -> None:
+        """The agent goes; QEMU stays."""
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        if self.qmp is not None:
+            self.qmp.close()
+            self.qmp = None
+        if self.process is not None:
+            self.process.leave()
+            self.process = None
+
+    def background(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,92 @@
+"""What is kept on disk of each guest, so that whoever comes after a crash knows what ran here, and what became of it.
+
+In the guest's folder: `guest.json` is written durably before its QEMU is started, and again when something happened that must never
+be forgotten. `process.json` says which process it is; a machine that was restarted makes it worthless, so it need not be durable.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
+
+GUEST = "guest.json"
+PROCESS = "process.json"
+QMP_SOCKET = "qmp.socket"
+CONSOLE_SOCKET = "console.socket"
+MIGRATION_SOCKET = "migration.socket"
+CONSOLE_LOG = "console.log"
+QEMU_LOG = "qemu.log"
+T = TypeVar("T")
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    state: GuestState
+    reason: str = ""
+    message: str = ""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    definition: GuestDefinition
+    started: Started
+    address: str = ""
+    # Of the guest's port to the one at `address`.
+    ports: dict[int, int] = msgspec.field(default_factory=dict)
+    started_at: float | None = None
+    not_migratable_because: str = ""
+    incoming: bool = False
+    # Its memory is in a file: it stands still for that reason, and was not handed over to anybody.
+    saved: bool = False
+    outcome: Outcome | None = None
+
+
+class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A process, and not another one that has its number later."""
+
+    pid: int
+    start_time: int
+    boot_id: str
+
+
+class Folder:
+    """One guest's own folder: nobody but the agent may look into it. QEMU gets what it needs as open files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.guest = path.name
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def make(self) -> None:
+        """An old one of that name is what is left of a start that never happened."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(mode=0o700)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def write(self, record: Record) -> None:
+        write_whole(self / GUEST, msgspec.json.encode(record))
+        sync_folder(self.path.parent)
+
+    def write_process(self, process: ProcessRecord) -> None:
+        write_whole(self / PROCESS, msgspec.json.encode(process), durable=False)
+
+    def record(self) -> Record | None:
+        return _read(self / GUEST, Record)
+
+    def process(self) -> ProcessRecord | None:
+        return _read(self / PROCESS, ProcessRecord)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,78 @@
+"""What QEMU guests of ours cannot have yet: refused by name, never left out in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from herder.api import reasons
+from herder.api.kinds.domain import Devices, Disk, Domain, Interface
+from herder.api.kinds.instance import VirtualMachineInstanceSpec
+from herder.api.kinds.probes import Probe
+from herder.nodes.runtimes.base import Refused
+from herder.nodes.runtimes.qemu.facts import Facts
+
+CARDS = {"virtio": "virtio-net-pci", "e1000": "e1000", "e1000e": "e1000e", "rtl8139": "rtl8139"}
+
+
+def check(spec: VirtualMachineInstanceSpec, facts: Facts) -> None:
+    for field, sentence in _problems(spec, facts):
+        raise Refused(reasons.UNSUPPORTED, f"{field}: {sentence}")
+
+
+def _problems(spec: VirtualMachineInstanceSpec, facts: Facts) -> Iterator[tuple[str, str]]:
+    devices = spec.domain.devices or Devices()
+    if devices.host_devices:
+        yield "domain.devices.hostDevices", "devices of the node cannot be given to a guest of the runtime qemu"
+    if devices.gpus:
+        yield "domain.devices.gpus", "graphics processors of the node cannot be given to a guest of the runtime qemu"
+    for volume in spec.volumes or ():
+        if volume.container_disk is not None:
+            yield "volumes.containerDisk", f"volume {volume.name}: images of containers cannot be used; import it with a DataVolume"
+    for card in devices.interfaces or ():
+        yield from _interface(card)
+    for disk in devices.disks or ():
+        yield from _disk(disk)
+    yield from _domain(spec.domain, facts)
+    yield from _probe("livenessProbe", spec.liveness_probe)
+    yield from _probe("readinessProbe", spec.readiness_probe)
+
+
+def _interface(card: Interface) -> Iterator[tuple[str, str]]:
+    if card.bridge is not None:
+        yield "domain.devices.interfaces.bridge", f"interface {card.name}: there is no bridge to be on; use masquerade"
+    if card.model is not None and card.model not in CARDS:
+        yield "domain.devices.interfaces.model", f"interface {card.name}: {card.model} is none of {', '.join(CARDS)}"
+
+
+def _disk(disk: Disk) -> Iterator[tuple[str, str]]:
+    if disk.lun is not None:
+        yield "domain.devices.disks.lun", f"disk {disk.name}: SCSI cannot be passed through to a file; use disk"
+    if disk.cdrom is not None and disk.cdrom.bus == "virtio":
+        yield "domain.devices.disks.cdrom.bus", f"disk {disk.name}: there is no virtio CD-ROM; use sata, scsi or usb"
+    if disk.cdrom is not None and disk.cdrom.readonly is False:
+        yield "domain.devices.disks.cdrom.readonly", f"disk {disk.name}: a CD-ROM can only be read; use disk"
+
+
+def _domain(domain: Domain, facts: Facts) -> Iterator[tuple[str, str]]:
+    features, firmware = domain.features, domain.firmware
+    if features and features.smm and features.smm.enabled is not False:
+        yield "domain.features.smm", "system management mode is not offered by the runtime qemu"
+    if features and features.apic and features.apic.enabled is False:
+        yield "domain.features.apic", "a machine without an interrupt controller is not offered by the runtime qemu"
+    loader = firmware.bootloader if firmware else None
+    if loader and loader.efi is not None:
+        if facts.efi is None:
+            yield "domain.firmware.bootloader.efi", "no UEFI firmware (OVMF) is installed on this node"
+        if loader.efi.secure_boot is not False:
+            yield "domain.firmware.bootloader.efi.secureBoot", "needs system management mode, which is not offered: say false"
+        if loader.efi.persistent:
+            yield "domain.firmware.bootloader.efi.persistent", "variables that outlive the guest are not offered"
+    if firmware and firmware.kernel_boot and firmware.kernel_boot.container is not None:
+        yield "domain.firmware.kernelBoot.container", "images of containers cannot be used; use volume"
+
+
+def _probe(field: str, probe: Probe | None) -> Iterator[tuple[str, str]]:
+    if probe is not None and probe.exec_ is not None:
+        yield f"{field}.exec", "needs a guest agent, to which the runtime qemu has no channel; use tcpSocket or httpGet"
+    if probe is not None and probe.guest_agent_ping is not None:
+        yield f"{field}.guestAgentPing", "needs a guest agent, to which the runtime qemu has no channel; use tcpSocket or httpGet"

@@ -1,0 +1,282 @@
+"""Real guests: each is a QEMU process of its own, which outlives the agent and is found again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from herder.api import reasons
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.probes import Probe
+from herder.api.world import World
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, Order, Refused
+from herder.nodes.runtimes.qemu import building, facts, moving, probes, saving
+from herder.nodes.runtimes.qemu.adopting import adopt_all
+from herder.nodes.runtimes.qemu.blueprint import draw
+from herder.nodes.runtimes.qemu.building import Built, Plan
+from herder.nodes.runtimes.qemu.console import Consoles, read_log
+from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.moving import UNIX, Move
+from herder.nodes.runtimes.qemu.process import Process, RunAs
+from herder.nodes.runtimes.qemu.qmp import QMPError
+from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET, Folder
+
+log = structlog.get_logger()
+# Guests are told apart by their own address; two that got the same one try another.
+ATTEMPTS = 5
+_ADDRESS_TAKEN = "host forwarding"
+
+
+class QemuRuntime:
+    def __init__(self, folder: Path, world: World, known: Facts, run_as: RunAs | None = None) -> None:
+        self._folder = folder / "guests"
+        self._world = world
+        self._facts = known
+        self._run_as = run_as
+        self.description = facts.describe(known)
+        self._guests: dict[str, Guest] = {}
+        self._starting: dict[str, asyncio.Task[Guest]] = {}
+        self._consoles = Consoles()
+        self._patience: float | None = None
+        self._changed: Callable[[str], None] = lambda guest: None
+
+    async def open(self, changed: Callable[[str], None]) -> None:
+        self._changed = changed
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.chmod(0o700)
+        for guest in await adopt_all(self._folder, self._tell):
+            self._guests[guest.folder.guest] = guest
+
+    def end_guests_on_close(self, patience: float) -> None:
+        """The node is shut down on purpose. Without this they live on, as after a crash."""
+        self._patience = patience
+
+    async def close(self) -> None:
+        await self._settle()
+        if self._patience is not None:
+            await self.end_all(self._patience)
+        self._consoles.close()
+        for guest in self._guests.values():
+            guest.leave()
+
+    async def end_all(self, patience: float) -> None:
+        """The node shuts down: power buttons first, and whoever is still there then is switched off."""
+        await self._settle()
+        alive = [guest for guest in self._guests.values() if not guest.ended]
+        for guest in alive:
+            await self.shut_down(guest.folder.guest)
+        waiting = [asyncio.create_task(guest.over.wait()) for guest in alive]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=patience)
+            for task in late:
+                task.cancel()
+        for guest in alive:
+            guest.end("Failed", reasons.SWITCHED_OFF, "the node was shut down")
+        await asyncio.gather(*(guest.quit() for guest in self._guests.values()))
+
+    async def _settle(self) -> None:
+        """What is being started is waited for: it would be nobody's."""
+        if self._starting:
+            await asyncio.wait(self._starting.values())
+
+    async def host(self) -> Host:
+        return self.description
+
+    def guests(self) -> list[str]:
+        return list(self._guests)
+
+    def status(self, guest: str) -> GuestStatus | None:
+        found = self._guests.get(guest)
+        return found.status if found is not None else None
+
+    async def start(self, order: Order) -> None:
+        if order.guest not in self._guests:
+            await self._once(self._plan(order))
+
+    async def shut_down(self, guest: str) -> None:
+        if (found := self._running(guest)) is not None:
+            with contextlib.suppress(QMPError):
+                await found.control.do("system_powerdown")
+
+    async def remove(self, guest: str) -> None:
+        if (starting := self._starting.get(guest)) is not None:
+            await asyncio.wait([starting])
+        found = self._guests.get(guest)
+        if found is not None:
+            await found.remove()
+            self._guests.pop(guest, None)
+
+    async def pause(self, guest: str) -> None:
+        found = self._running(guest)
+        if found is not None and found.state == "Running":
+            with contextlib.suppress(QMPError):
+                await found.control.do("stop")
+                if found.move is not None and found.move.under_way:
+                    found.move.paused = True
+                else:
+                    found.become("Paused")
+
+    async def resume(self, guest: str) -> None:
+        found = self._running(guest)
+        if found is None or not (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
+            return
+        if found.record.started_at is None or found.record.saved:
+            found.keep(started_at=found.record.started_at or self._world.now(), saved=False)
+        with contextlib.suppress(QMPError):
+            await found.control.do("cont")
+            found.become("Running")
+
+    async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
+        """The socket is QEMU's own, in the guest's folder: reachable by the agents of this machine, and by nobody else."""
+        wanted = settings or PolicySettings()
+        if wanted.allow_post_copy and not self._facts.post_copy:
+            raise Refused(
+                reasons.UNSUPPORTED, "this node's kernel lets QEMU take no part in post-copy; allow it, or migrate without"
+            )
+        if self.description.cannot_migrate:
+            raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
+        known = self._guests.get(order.guest)
+        guest = known or await self._once(self._plan(order, incoming=True))
+        path = guest.folder / MIGRATION_SOCKET
+        if not path.exists():
+            await moving.listen(guest, path, wanted)
+        return f"{UNIX}{path}"
+
+    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
+        found = self._running(guest)
+        if found is None or (found.move is not None and found.move.under_way):
+            return
+        if self.description.cannot_migrate:
+            raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
+        connection = await moving.connect(address)
+        found.move = Move(found, settings)
+        try:
+            await found.move.begin(await moving.hand_connection(found.control, connection))
+        except QMPError as error:
+            found.move.broken_off(str(error))
+            raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"QEMU does not move it: {error}") from None
+
+    def progress(self, guest: str) -> MigrationProgress | None:
+        found = self._guests.get(guest)
+        return found.move.progress if found is not None and found.move is not None else None
+
+    async def cancel(self, guest: str) -> None:
+        found = self._guests.get(guest)
+        if found is not None and found.move is not None:
+            with contextlib.suppress(QMPError):
+                await found.move.cancel()
+
+    async def start_post_copy(self, guest: str) -> None:
+        found = self._guests.get(guest)
+        if found is not None and found.move is not None and found.move.under_way and not found.move.in_post_copy:
+            await found.control.do("migrate-start-postcopy")
+
+    async def save(self, guest: str, path: Path) -> None:
+        if not self.description.can_save_memory:
+            raise Refused(reasons.CANNOT_SAVE_MEMORY, f"QEMU {self._facts.version} cannot save memory to a file; 8.2 or newer can")
+        found = self._running(guest)
+        if found is None:
+            raise Refused(reasons.CANNOT_SAVE_MEMORY, "the guest does not run")
+        await saving.save(found, path)
+
+    async def restore(self, order: Order, path: Path) -> None:
+        if order.guest in self._guests:
+            return
+        started = saving.started_of(path)
+        definition = msgspec.structs.replace(order.definition, incoming=started)
+        same = msgspec.structs.replace(order, definition=definition)
+        guest = await self._once(self._plan(same, memory=path))
+        assert guest.memory_descriptor is not None, "it was started with the file"
+        await saving.load(guest, guest.memory_descriptor)
+        if order.definition.spec.start_strategy != "Paused":
+            await self.resume(order.guest)
+
+    async def console(self, guest: str) -> Console:
+        try:
+            return self._consoles.open(self._guests[guest])
+        except OSError:
+            raise Refused(
+                reasons.GUEST_NOT_RUNNING, "the guest has no console now: it has ended, or was made without one"
+            ) from None
+
+    async def log(self, guest: str, *, follow: bool = False) -> AsyncIterator[bytes]:
+        return read_log(self._guests[guest], follow)
+
+    async def probe(self, guest: str, probe: Probe) -> bool:
+        found = self._guests.get(guest)
+        return found is not None and found.state == "Running" and await probes.ask(found, probe)
+
+    def _running(self, guest: str) -> Guest | None:
+        found = self._guests.get(guest)
+        return found if found is not None and not found.ended and found.qmp is not None else None
+
+    def _tell(self, guest: str) -> Callable[[], None]:
+        return lambda: self._changed(guest)
+
+    def _plan(self, order: Order, *, incoming: bool = False, memory: Path | None = None) -> Plan:
+        return Plan(
+            order=order,
+            blueprint=draw(order, self._facts),
+            facts=self._facts,
+            run_as=self._run_as,
+            now=self._world.now(),
+            incoming=incoming,
+            memory=memory,
+        )
+
+    async def _once(self, plan: Plan) -> Guest:
+        """Whoever is in a hurry, or cancelled: a start is seen through, and only one at a time."""
+        name = plan.order.guest
+        if name in self._guests:
+            return self._guests[name]
+        task = self._starting.get(name)
+        if task is None:
+            task = self._starting[name] = asyncio.create_task(self._launch(plan))
+            task.add_done_callback(lambda done: self._started(name, done))
+        return await asyncio.shield(task)
+
+    def _started(self, name: str, done: asyncio.Task[Guest]) -> None:
+        self._starting.pop(name, None)
+        if not done.cancelled() and (problem := done.exception()) is not None:
+            log.info("a guest was not started", guest=name, problem=str(problem))
+
+    async def _launch(self, plan: Plan) -> Guest:
+        folder, why = Folder(self._folder / plan.order.guest), ""
+        for attempt in range(ATTEMPTS):
+            try:
+                built = await asyncio.to_thread(building.build, msgspec.structs.replace(plan, attempt=attempt), folder)
+                guest, why = await self._first_words(folder, built)
+            except Refused:
+                folder.remove()
+                raise
+            except OSError as error:
+                folder.remove()
+                raise Refused(reasons.GUEST_CRASHED, f"QEMU could not be started: {error}") from None
+            if not why:
+                self._guests[plan.order.guest] = guest
+                self._changed(plan.order.guest)
+                return guest
+            if _ADDRESS_TAKEN not in why:
+                break
+        raise Refused(reasons.GUEST_CRASHED, f"QEMU could not be started: {why}")
+
+    async def _first_words(self, folder: Folder, built: Built) -> tuple[Guest, str]:
+        """The guest, and why it did not start, where it did not."""
+        guest = Guest(folder, built.record, self._tell(folder.guest))
+        guest.process = Process(built.child.pid, built.child)
+        guest.memory_descriptor = built.memory
+        try:
+            await guest.talk(built.qmp)
+        except (QMPError, TimeoutError) as problem:
+            await guest.process.wait(1.0)
+            why = guest.last_line() or str(problem) or "it did not answer in time"
+            await guest.remove()
+            return guest, why
+        guest.watch(guest.process)
+        return guest, ""

@@ -1,0 +1,134 @@
+"""What a guest mounts: claims become files of this node's storage, Secrets, ConfigMaps and cloud-init small disks of files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from herder.api import reasons
+from herder.api.core import Pod
+from herder.api.guest import GuestDefinition
+from herder.api.kinds.volumes import CloudInitSource, SysprepSource, Volume
+from herder.api.meta import LocalObjectReference
+from herder.api.quantity import parse_quantity
+from herder.kube.client import Client
+from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
+from herder.nodes.cloud_init import config_drive, no_cloud
+from herder.nodes.runtimes import base
+from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused
+from herder.nodes.work import NotYet
+
+Files = dict[str, bytes]
+
+
+class NodeVolumes:
+    def __init__(self, client: Client, storage: Path) -> None:
+        self._client = client
+        self._storage = storage
+
+    async def resolve(self, pod: Pod, definition: GuestDefinition) -> dict[str, base.Volume]:
+        """In their order: the first that is missing is the one that is told."""
+        found: dict[str, base.Volume] = {}
+        for volume in definition.spec.volumes or ():
+            made = await self._volume(pod.namespace, volume, definition)
+            if made is not None:
+                found[volume.name] = made
+        return found
+
+    async def _volume(self, namespace: str, volume: Volume, definition: GuestDefinition) -> base.Volume | None:
+        if volume.data_volume is not None:
+            return await self._claim(Key(namespace, volume.data_volume.name), read_only=False)
+        if (claim := volume.persistent_volume_claim) is not None:
+            return await self._claim(Key(namespace, claim.claim_name), read_only=bool(claim.read_only))
+        if volume.empty_disk is not None:
+            return EmptyVolume(parse_quantity(volume.empty_disk.capacity).value())
+        files = await self._files(namespace, volume, definition)
+        # What is left is for the runtime to refuse, by name.
+        return FilesVolume(files[0], files[1]) if files is not None else None
+
+    async def _claim(self, key: Key, *, read_only: bool) -> FileVolume:
+        """By way of the claim's volume: its name is that of a file below this node's storage."""
+        claim = await self._client.find(CLAIMS, key)
+        if claim is None:
+            raise NotYet(reasons.MISSING_CLAIM, f"waits for PersistentVolumeClaim {key.name}, which does not exist")
+        name = claim.spec.volume_name
+        volume = await self._client.find(VOLUMES, Key("", name)) if name and claim.status.phase == "Bound" else None
+        owner = volume.spec.claim_ref if volume is not None else None
+        if volume is None or owner is None or owner.uid != claim.uid:
+            raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for PersistentVolumeClaim {key.name} to be bound to a volume")
+        if volume.spec.local is None:
+            why = "no volume of a node's own storage (spec.local); use StorageClass herder-local"
+            raise Refused(reasons.UNSUPPORTED, f"PersistentVolume {name} of claim {key.name} is {why}")
+        return FileVolume(await asyncio.to_thread(self._file, volume.spec.local.path, key.name), read_only)
+
+    def _file(self, path: str, claim: str) -> Path:
+        name = PurePosixPath(path).name
+        if not name or name == ".." or name.startswith("."):
+            raise Refused(reasons.UNSUPPORTED, f"the volume of claim {claim} has the path {path!r}, which names no file")
+        file = self._storage / name
+        if not file.exists():
+            raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim {claim}: {name} is not there")
+        return file
+
+    async def _files(self, namespace: str, volume: Volume, definition: GuestDefinition) -> tuple[Files, str] | None:
+        if (secret := volume.secret) is not None:
+            return await self._secret(Key(namespace, secret.secret_name), bool(secret.optional)), secret.volume_label or ""
+        if (config := volume.config_map) is not None:
+            return await self._config_map(Key(namespace, config.name), bool(config.optional)), config.volume_label or ""
+        if volume.sysprep is not None:
+            return await self._sysprep(namespace, volume.sysprep), "sysprep"
+        if (source := volume.cloud_init_no_cloud) is not None:
+            return no_cloud(definition, *await self._cloud_init(namespace, source)), "cidata"
+        if (source := volume.cloud_init_config_drive) is not None:
+            return config_drive(definition, *await self._cloud_init(namespace, source)), "config-2"
+        return None
+
+    async def _secret(self, key: Key, optional: bool = False) -> Files:
+        found = await self._client.find(SECRETS, key)
+        if found is None and not optional:
+            raise NotYet(reasons.MISSING_SECRET, f"waits for Secret {key.name}, which does not exist")
+        return dict(found.data) if found is not None else {}
+
+    async def _config_map(self, key: Key, optional: bool = False) -> Files:
+        found = await self._client.find(CONFIG_MAPS, key)
+        if found is None and not optional:
+            raise NotYet(reasons.MISSING_CONFIG_MAP, f"waits for ConfigMap {key.name}, which does not exist")
+        return {name: text.encode() for name, text in found.data.items()} | dict(found.binary_data) if found is not None else {}
+
+    async def _sysprep(self, namespace: str, source: SysprepSource) -> Files:
+        if source.secret is not None:
+            return await self._secret(Key(namespace, source.secret.name))
+        assert source.config_map is not None, "one of both is there"
+        return await self._config_map(Key(namespace, source.config_map.name))
+
+    async def _cloud_init(self, namespace: str, source: CloudInitSource) -> tuple[bytes, bytes]:
+        """User data and network data."""
+        user = await self._data(namespace, source.user_data, source.user_data_base64, source.secret_ref, "userdata")
+        network = await self._data(
+            namespace, source.network_data, source.network_data_base64, source.network_data_secret_ref, "networkdata"
+        )
+        return user, network
+
+    async def _data(
+        self, namespace: str, clear: str | None, encoded: str | None, reference: LocalObjectReference | None, name: str
+    ) -> bytes:
+        if clear is not None:
+            return clear.encode()
+        if encoded is not None:
+            return _decoded(encoded, name)
+        if reference is None:
+            return b""
+        files = await self._secret(Key(namespace, reference.name))
+        for key in (name, name.replace("data", "Data")):
+            if key in files:
+                return files[key]
+        raise NotYet(reasons.MISSING_SECRET, f"waits for Secret {reference.name} to have the key {name}")
+
+
+def _decoded(text: str, name: str) -> bytes:
+    try:
+        return msgspec.convert(text, bytes)
+    except msgspec.ValidationError:
+        raise Refused(reasons.UNSUPPORTED, f"{name.replace('data', 'DataBase64')} is not base64") from None

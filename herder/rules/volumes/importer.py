@@ -1,0 +1,123 @@
+"""The pods that fill a volume and that clear one. Nothing is pulled: the node's agent does the work itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import defaults, labels
+from herder.api.account import SYSTEM_NAMESPACE
+from herder.api.core import PersistentVolume, Pod
+from herder.api.imports import ImportDefinition
+from herder.api.kinds import DataVolume
+from herder.api.quantity import parse_quantity
+from herder.api.reading import part, text
+from herder.rules.plans import Document, plain
+from herder.rules.volumes.claims import owner_reference
+
+IMAGE = "herder.dev/importer"
+CONTAINER = "importer"
+REQUESTS = {"cpu": "50m", "memory": "64Mi"}
+GRACE = 5
+
+
+def importer_name(uid: str, attempt: int) -> str:
+    """Follows from the DataVolume: whoever makes it twice makes the same one."""
+    return f"importer-{uid[:8]}-{attempt}"
+
+
+def attempt_of(pod: Pod) -> int:
+    written = pod.labels.get(labels.IMPORT_ATTEMPT, "")
+    return int(written) if written.isdecimal() else 0
+
+
+def importer_pod(
+    document: Document, volume: DataVolume, target: PersistentVolume, source: PersistentVolume | None, attempt: int
+) -> Document:
+    own = part(document, "metadata")
+    definition = _definition(volume, target, source)
+    return {
+        "metadata": {
+            "name": importer_name(volume.uid, attempt),
+            "namespace": volume.namespace,
+            "labels": {labels.IMPORTER: volume.uid, labels.IMPORT_ATTEMPT: str(attempt), labels.APP: CONTAINER},
+            "annotations": {labels.IMPORT: _text(definition)},
+            "ownerReferences": [owner_reference(own)],
+        },
+        "spec": {**_pod_spec(_priority(volume)), "volumes": _mounted(volume)},
+    }
+
+
+def _definition(volume: DataVolume, target: PersistentVolume, source: PersistentVolume | None) -> ImportDefinition:
+    simulated = {k.removeprefix(labels.SIMULATED): v for k, v in volume.annotations.items() if k.startswith(labels.SIMULATED)}
+    content = volume.spec.source
+    return ImportDefinition(
+        action="http" if content.http else "clone" if content.pvc else "blank",
+        volume=target.name,
+        capacity=capacity_of(target),
+        http=content.http,
+        source=source.name if source is not None else "",
+        preallocate=bool(volume.spec.preallocation),
+        simulated=simulated,
+    )
+
+
+def capacity_of(volume: PersistentVolume) -> int:
+    return parse_quantity(volume.spec.capacity.get("storage", 0)).value()
+
+
+def _text(definition: ImportDefinition) -> str:
+    return msgspec.json.encode(plain(definition)).decode()
+
+
+def _pod_spec(more: dict[str, Any]) -> Document:
+    return {
+        "restartPolicy": "Never",
+        "schedulerName": defaults.SCHEDULER_NAME,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": GRACE,
+        "nodeSelector": {labels.SCHEDULABLE: "true"},
+        "tolerations": [{"key": labels.VM_HOST_TAINT, "operator": "Exists"}],
+        "containers": [{"name": CONTAINER, "image": IMAGE, "resources": {"requests": REQUESTS}}],
+        **more,
+    }
+
+
+def _priority(volume: DataVolume) -> Document:
+    return {"priorityClassName": volume.spec.priority_class_name} if volume.spec.priority_class_name else {}
+
+
+def _mounted(volume: DataVolume) -> list[Document]:
+    """The claims, so that they are protected while they are used and the pod goes where they are; and what the node may read."""
+    content = volume.spec.source
+    mounted: list[Document] = [{"name": "target", "persistentVolumeClaim": {"claimName": volume.name}}]
+    if content.pvc is not None and (content.pvc.namespace or volume.namespace) == volume.namespace:
+        mounted.append({"name": "source", "persistentVolumeClaim": {"claimName": content.pvc.name}})
+    if content.http is not None and content.http.secret_ref:
+        mounted.append({"name": "credentials", "secret": {"secretName": content.http.secret_ref}})
+    if content.http is not None and content.http.cert_config_map:
+        mounted.append({"name": "certificates", "configMap": {"name": content.http.cert_config_map}})
+    return mounted
+
+
+def clearing_name(volume: str) -> str:
+    return f"clear-{volume}"
+
+
+def clearing_pod(document: Document, volume: PersistentVolume, storage: str) -> Document:
+    """In a namespace of our own: that of the claim may be gone."""
+    own = part(document, "metadata")
+    reference = {"apiVersion": "v1", "kind": "PersistentVolume", "name": text(own, "name"), "uid": text(own, "uid")}
+    selector = {labels.SCHEDULABLE: "true", labels.STORAGE: storage}
+    return {
+        "metadata": {
+            "name": clearing_name(volume.name),
+            "namespace": SYSTEM_NAMESPACE,
+            "labels": {labels.IMPORTER: volume.uid, labels.APP: CONTAINER},
+            "annotations": {labels.IMPORT: _text(ImportDefinition(action="delete", volume=volume.name))},
+            "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
+        },
+        "spec": _pod_spec({"nodeSelector": selector}),
+    }

@@ -1,0 +1,193 @@
+"""Moves between two nodes through the runtimes alone: no tick and no page may be missing, and never do two copies run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from herder.api import reasons
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.nodes.runtimes.base import Refused
+from herder.nodes.runtimes.qemu.facts import Facts
+from tests.e2e.guest.machine import PATIENCE, assert_unbroken
+from tests.e2e.qemu.node import Node, order
+from tests.engines.waiting import eventually
+
+pytestmark = pytest.mark.usefixtures("migrations")
+LOAD = "rate=50 dirty=64M/s working-set=16M"
+SLOW = PolicySettings(bandwidth_per_migration="4Mi", max_downtime_ms=1)
+
+
+async def _prepare(node: Node, other: Node, guest: Path, source: str) -> tuple[str, str]:
+    incoming = order(guest, LOAD, incoming=node.status(source).started)
+    return incoming.guest, await other.runtime.prepare_incoming(incoming, "migration-1")
+
+
+async def test_a_busy_guest_moves_without_missing_a_tick_or_a_page(node: Node, other: Node, guest: Path) -> None:
+    source = await node.start(LOAD)
+    await node.ticked(source, 10)
+    target, address = await _prepare(node, other, guest, source)
+    assert other.status(target).state == "Incoming"
+    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    assert other.status(target).state == "Incoming", "it must not go on before it is told to"
+    assert await other.text(target) == ""
+    await _resumed(other, target)
+    await other.ticked(target, 10)
+    console = await other.runtime.console(target)
+    await console.write(b"check\n")
+    await other.says(target, "checked 4096 pages errors=0")
+    await console.close()
+    assert_unbroken(await node.text(source) + await _whole_lines(other, target))
+    assert "boot" not in await other.text(target)
+    progress = node.runtime.progress(source)
+    assert progress is not None and progress.percent == 100 and progress.downtime_ms is not None
+
+
+async def test_the_target_is_what_the_source_was_started_as(node: Node, other: Node, guest: Path) -> None:
+    """Whatever the words in its definition would mean on the target."""
+    source = await node.start(LOAD, domain={"cpu": {"model": "Nehalem", "cores": 2}, "machine": {"type": "pc"}}, memory="80Mi")
+    target, address = await _prepare(node, other, guest, source)
+    assert other.status(target).started == node.status(source).started
+    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    await _resumed(other, target)
+    await other.ticked(target, 3)
+
+
+async def test_a_cancelled_move_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
+    source = await node.start(LOAD)
+    target, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, SLOW)
+    await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)
+    await node.runtime.cancel(source)
+    ticks = len(await node.ticks(source))
+    await node.ticked(source, ticks + 5)
+    assert node.status(source).state == "Running"
+    assert (await other.becomes(target, "Failed")).reason == reasons.TARGET_POD_FAILED
+    await other.runtime.remove(target)
+    again, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    await _resumed(other, again)
+    await other.ticked(again, 3)
+
+
+async def test_its_bandwidth_and_its_progress_are_told(node: Node, other: Node, guest: Path) -> None:
+    source = await node.start(LOAD)
+    _, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, SLOW)
+    seen = await eventually(lambda: _copied(node, source, 2 << 20), PATIENCE)
+    assert seen.mode == "PreCopy"
+    assert seen.total_bytes and seen.total_bytes >= 64 << 20
+    assert seen.bytes_per_second is not None and seen.bytes_per_second <= 8 << 20
+    assert seen.remaining_bytes and seen.percent is not None and seen.percent < 100
+    await node.runtime.cancel(source)
+
+
+async def test_a_lost_target_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
+    source = await node.start(LOAD)
+    target, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, SLOW)
+    await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)
+    await other.runtime.remove(target)
+    await node.until(source, lambda status: "it was not moved" in status.message)
+    await node.ticked(source, len(await node.ticks(source)) + 3)
+    assert node.status(source).state == "Running"
+
+
+async def test_nobody_at_the_address_is_said(node: Node) -> None:
+    source = await node.start()
+    with pytest.raises(Refused, match="nobody waits for a guest at unix:/nowhere"):
+        await node.runtime.migrate_out(source, "unix:/nowhere", PolicySettings())
+    assert node.status(source).state == "Running"
+
+
+async def test_what_was_handed_over_never_runs_again(node: Node, other: Node, guest: Path) -> None:
+    """Not even when the agent was restarted in between."""
+    source = await node.start(LOAD)
+    _, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    await node.reopen()
+    assert node.status(source).state == "HandedOver"
+    said = await node.text(source)
+    await node.runtime.resume(source)
+    assert node.status(source).state == "HandedOver"
+    assert await node.text(source) == said
+
+
+async def test_a_target_survives_its_agent_and_is_resumed_by_the_next(node: Node, other: Node, guest: Path) -> None:
+    source = await node.start(LOAD)
+    target, address = await _prepare(node, other, guest, source)
+    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    await other.reopen()
+    assert other.status(target).state == "Incoming"
+    await _resumed(other, target)
+    await other.ticked(target, 3)
+    assert_unbroken(await node.text(source) + await _whole_lines(other, target))
+
+
+async def test_post_copy_is_refused_where_the_kernel_does_not_help(node: Node, guest: Path, facts: Facts) -> None:
+    if facts.post_copy:
+        return
+    incoming = order(guest, incoming=node.status(await node.start()).started)
+    with pytest.raises(Refused, match="post-copy"):
+        await node.runtime.prepare_incoming(incoming, "migration-1", PolicySettings(allow_post_copy=True))
+
+
+async def test_a_guest_of_another_kind_is_refused(node: Node, guest: Path) -> None:
+    started = node.status(await node.start()).started
+    assert started is not None
+    for change, why in (
+        ({"machine_type": "pc-q35-99.0"}, "machine type pc-q35-99.0 is not known"),
+        ({"accelerator": "other"}, "was started with accelerator other"),
+        ({"runtime": "simulated"}, "was started by the runtime simulated"),
+    ):
+        with pytest.raises(Refused, match=why):
+            await node.runtime.prepare_incoming(order(guest, incoming=msgspec.structs.replace(started, **change)), "m")
+
+
+async def test_it_is_saved_to_a_file_and_goes_on_from_there(node: Node, other: Node, guest: Path, tmp_path: Path) -> None:
+    first = await node.start(LOAD, memory="80Mi")
+    await node.ticked(first, 5)
+    await node.runtime.save(first, tmp_path / "memory")
+    assert node.status(first).state == "Paused"
+    second = order(guest, LOAD)
+    await other.runtime.restore(second, tmp_path / "memory")
+    assert other.status(second.guest).state == "Running"
+    assert other.status(second.guest).started == node.status(first).started
+    await other.ticked(second.guest, 10)
+    assert_unbroken(await node.text(first) + await _whole_lines(other, second.guest))
+    assert [path.name for path in tmp_path.glob("*memory*")] == ["memory"]
+
+
+async def test_a_file_that_holds_no_memory_is_refused(node: Node, guest: Path, tmp_path: Path) -> None:
+    (tmp_path / "nonsense").write_bytes(b"nonsense" * 10000)
+    with pytest.raises(Refused, match="nonsense holds no saved memory"):
+        await node.runtime.restore(order(guest), tmp_path / "nonsense")
+    assert node.runtime.guests() == []
+
+
+async def _copied(node: Node, guest: str, least: int) -> MigrationProgress:
+    progress = node.runtime.progress(guest)
+    assert progress is not None and (progress.transferred_bytes or 0) >= least, progress
+    return progress
+
+
+async def _resumed(node: Node, guest: str) -> None:
+    """Its memory may need a moment more than the source does."""
+
+    async def resume() -> bool:
+        await node.runtime.resume(guest)
+        return node.status(guest).state == "Running"
+
+    await eventually(resume, PATIENCE)
+
+
+async def _whole_lines(node: Node, guest: str) -> str:
+    text = await node.text(guest)
+    return text[: text.rfind("\n") + 1]

@@ -1,0 +1,129 @@
+"""`herder up` with real guests, from kubectl to the guest's own words, and what is left when things end."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.program import Up, is_running, until
+from tests.e2e.qemu.node import Document
+
+PATIENCE = 60.0
+
+
+def _machine(name: str, settings: str = "rate=10", **spec: Any) -> Document:
+    boot = {"volume": {"name": "kernel", "kernelPath": "guest.elf"}, "kernelArgs": settings}
+    domain = {"memory": {"guest": "64Mi"}, "firmware": {"kernelBoot": boot}, "devices": {}}
+    volumes = [{"name": "kernel", "configMap": {"name": "kernel"}}]
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name},
+        "spec": {"runStrategy": "Always", "template": {"spec": {"domain": domain, "volumes": volumes, **spec}}},
+    }
+
+
+class Herd:
+    """Its own program, as tests here kill and stop it."""
+
+    def __init__(self, up: Up, kubectl: Kubectl) -> None:
+        self.up = up
+        self.kubectl = kubectl
+
+    def phase(self, name: str) -> str:
+        return self.kubectl.run("get", "vmi", name, "-o", "jsonpath={.status.phase}").stdout
+
+    def runs(self, name: str) -> int:
+        """The process of its guest, once it is Running and counts."""
+        until(
+            lambda: self.phase(name) == "Running",
+            f"{name} does not run: {self.kubectl.run('get', 'vm,vmi,pod', '-o', 'yaml').stdout}",
+            PATIENCE,
+        )
+        (log,) = self.up.data.glob("nodes/*/guests/*/console.log")
+        until(lambda: "tick 2 " in log.read_text(), "it does not count", PATIENCE)
+        (pid,) = self.processes()
+        return pid
+
+    def processes(self) -> list[int]:
+        """Every QEMU of this data directory."""
+        found: list[int] = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(folder / "cwd").startswith(str(self.up.data.resolve())):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture(scope="module")
+def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubectl_program: Path) -> Iterator[Herd]:
+    folder = tmp_path_factory.mktemp("herd")
+    with Up(folder, "--runtime", "qemu", nodes=2) as up:
+        kubectl = Kubectl(kubectl_program, up.kubeconfig, folder)
+        content = base64.b64encode(guest.read_bytes()).decode()
+        kubectl.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}}
+        )
+        one = Herd(up, kubectl)
+        yield one
+    for pid in one.processes():
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_nodes_say_that_they_run_qemu_and_on_what(herd: Herd) -> None:
+    nodes = herd.kubectl.json("get", "nodes")["items"]
+    assert [node["metadata"]["name"] for node in nodes] == ["node-1", "node-2"]
+    for node in nodes:
+        labels = node["metadata"]["labels"]
+        assert node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("qemu://")
+        assert labels["herder.dev/runtime"] == "qemu"
+        assert labels["herder.dev/storage"] == "local"
+        assert "cpu-model.node.kubevirt.io/Nehalem" in labels
+        assert any(label.startswith("host-model-cpu.node.kubevirt.io/") for label in labels)
+
+
+def test_a_machine_lives_through_the_death_of_its_agent_and_goes_with_its_object(herd: Herd) -> None:
+    herd.kubectl.create(_machine("web"))
+    pid = herd.runs("web")
+    status = herd.kubectl.json("get", "vmi", "web")["status"]
+    assert status["runtime"] == "qemu"
+    assert status["machineType"].startswith("pc-q35-")
+    os.kill(herd.up.child("agents"), signal.SIGKILL)
+    until(lambda: "agents" in herd.up.children(), "the agents did not come back", PATIENCE)
+    herd.kubectl("annotate", "vmi", "web", "herder.dev/paused=true")
+    until(lambda: "Paused" in herd.kubectl("get", "vmi", "web", "-o", "yaml"), "it was not paused", PATIENCE)
+    assert herd.runs("web") == pid
+    herd.kubectl("annotate", "--overwrite", "vmi", "web", "herder.dev/paused=false")
+    herd.kubectl("delete", "vm", "web", "--timeout=60s")
+    until(lambda: not is_running(pid), "its QEMU is still there", PATIENCE)
+    until(lambda: not list(herd.up.data.glob("nodes/*/guests/*")), "its files are still there", PATIENCE)
+
+
+def test_what_cannot_be_run_is_said_by_name(herd: Herd) -> None:
+    template = _machine("odd")["spec"]["template"]["spec"]
+    template["domain"]["features"] = {"smm": {}}
+    instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "odd"}, "spec": template}
+    herd.kubectl.create(instance)
+    until(lambda: herd.phase("odd") == "Failed", "it was not refused", PATIENCE)
+    assert "domain.features.smm: system management mode is not offered" in herd.kubectl("get", "vmi,pod", "-o", "yaml")
+    assert herd.processes() == []
+
+
+def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp_path: Path) -> None:
+    """The last one: it stops the program."""
+    herd.kubectl.create(_machine("web"))
+    pid = herd.runs("web")
+    assert herd.up.end(signal.SIGINT) == 0
+    assert not is_running(pid)
+    assert herd.processes() == []
+    with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2):
+        until(lambda: herd.processes() not in ([], [pid]), "the machine was not started again", PATIENCE)
