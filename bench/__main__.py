@@ -11,8 +11,10 @@ from rich.console import Console
 from bench import (
     cache,
     creates,
+    fleet,
     idle_day,
     lists,
+    machines,
     memory,
     node_watches,
     qemu_starts,
@@ -25,7 +27,21 @@ from bench.neighbours import Neighbours
 from bench.report import Report, show, write
 from bench.sides import Options
 
-_MODULES = (store_log, creates, status_patches, status_applies, lists, watches, node_watches, memory, cache, idle_day, qemu_starts)
+_MODULES = (
+    store_log,
+    creates,
+    status_patches,
+    status_applies,
+    lists,
+    watches,
+    node_watches,
+    memory,
+    cache,
+    idle_day,
+    machines,
+    fleet,
+    qemu_starts,
+)
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"
 

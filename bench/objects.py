@@ -15,9 +15,11 @@ def namespace() -> bytes:
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
 
 
-def pod(name: str, size: int, *, unlike: bool = False) -> bytes:
+def pod(name: str, size: int, *, unlike: bool = False, scheduler: str = "") -> bytes:
     """A pod whose JSON, as sent, has this many bytes. `unlike`: with a spec that no other pod has."""
     document = _pod(name)
+    if scheduler:
+        document["spec"]["schedulerName"] = scheduler
     if unlike:
         document["spec"]["containers"][0]["args"].append(f"--name={name}")
     document["metadata"]["annotations"][_PADDING] = "x" * (size - len(msgspec.json.encode(document)))
@@ -29,8 +31,8 @@ class Pods:
 
     _NAME = "@@@@@@@@@@@@"
 
-    def __init__(self, size: int, *, unlike: bool = False) -> None:
-        self._parts = pod(self._NAME, size, unlike=unlike).split(self._NAME.encode())
+    def __init__(self, size: int, *, unlike: bool = False, scheduler: str = "") -> None:
+        self._parts = pod(self._NAME, size, unlike=unlike, scheduler=scheduler).split(self._NAME.encode())
 
     def named(self, name: str) -> bytes:
         return name.rjust(len(self._NAME), "p").encode().join(self._parts)

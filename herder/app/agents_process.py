@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import ssl
@@ -99,5 +100,8 @@ async def _work(client: Client, agents: Agents, ready_fd: int) -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(agents.run())
         await agents.registered.wait()
+        # Nodes stay: the collector need not look at all of them again and again.
+        gc.collect()
+        gc.freeze()
         os.write(ready_fd, b"r")
         os.close(ready_fd)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -52,7 +53,7 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(transport, NAME) as client:
         # A task of its own: told to stop, it stops even while it waits for a server that never comes.
-        working = asyncio.create_task(Process(client, settings, controllers).run(listener))
+        working = asyncio.create_task(Process(client, settings, controllers, synced=keep_what_is_loaded).run(listener))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -63,6 +64,12 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
     return 0
 
 
+def keep_what_is_loaded() -> None:
+    """Caches are large, and most of what they hold stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 class Process:
     def __init__(
         self,
@@ -71,10 +78,12 @@ class Process:
         controllers: Sequence[Start],
         world: World | None = None,
         stuck: Callable[[], None] = lambda: os._exit(STUCK),
+        synced: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
         self._settings = settings
         self._controllers = controllers
+        self._synced = synced
         self._world = world or RealWorld()
         self._registry = CollectorRegistry()
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
@@ -110,7 +119,7 @@ class Process:
         caches = Caches(client, self._world, self._registry)
         kit = Kit(client, caches, self._recorder, self._world, self._registry)
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_controllers(kit, self._controllers))
+            group.create_task(run_controllers(kit, self._controllers, self._synced))
             if self._webhook is not None and self._settings.webhook is not None:
                 await self._webhook.ready.wait()
                 group.create_task(Registration(client, self._world, self._settings.webhook).keep())

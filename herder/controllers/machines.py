@@ -54,8 +54,10 @@ class Machines:
             return DONE
         plan = plan_machine(self._snapshot(stored), self._world.now())
         owner = stored.uid
-        # The status first: what is known about a failure must not be lost with the instance that failed.
-        await self._hands.show(self._machines, stored, plan.status)
+        # The status first: what is known about a failure must not be lost with the instance that failed. Before an instance is
+        # made there is nothing to lose, and it will be written anyway once there is one.
+        if plan.create_instance is None or stored.view.status is not None:
+            await self._hands.show(self._machines, stored, plan.status)
         for volume in plan.create_data_volumes:
             await self._hands.create(self._volumes, volume, owner)
         if plan.delete_instance is not None:

@@ -39,13 +39,14 @@ class Runs(Protocol):
 Start = Callable[[Kit], Runs]
 
 
-async def run_controllers(kit: Kit, starts: Sequence[Start]) -> None:
+async def run_controllers(kit: Kit, starts: Sequence[Start], synced: Callable[[], None] = lambda: None) -> None:
     """For one term, until cancelled. Nobody works before all caches know everything: what is not there yet looks like what is
     not there any more."""
     works = [start(kit) for start in starts]
     async with asyncio.TaskGroup() as group:
         group.create_task(kit.caches.run())
         await kit.caches.wait_synced()
+        synced()
         for work in works:
             group.create_task(work.run())
         await asyncio.get_running_loop().create_future()

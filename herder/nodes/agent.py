@@ -77,6 +77,7 @@ class NodeAgent:
                 enqueue(cache, queue)
                 group.create_task(workers.run())
         finally:
+            keeper.close()
             for work in site.works():
                 await work.close()
 

@@ -63,6 +63,14 @@ class Fleet:
 
     async def run(self) -> None:
         workers = Workers(self._keeper, self._queue, WORKERS, world=self._world, registry=self._registry)
+        try:
+            await self._run(workers)
+        finally:
+            self._keeper.close()
+            for site in self._sites.values():
+                await _close(site)
+
+    async def _run(self, workers: Workers) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pods.run())
             group.create_task(self._nodes.run())
@@ -83,9 +91,11 @@ class Fleet:
         name = change.key.name
         if change.new is None:
             # Taken away: its guests are gone with it, and it is not made again.
-            self._sites.pop(name, None)
             if beat := self._beats.pop(name, None):
                 beat.cancel()
+            if site := self._sites.pop(name, None):
+                self._keeper.leave(site.name)
+                group.create_task(_close(site))
         elif name not in self._sites:
             settings = self._asked_for.get(name) or NodeSettings(name=name)
             self._add(_as_written(settings, change.new.view), group)
@@ -114,6 +124,11 @@ class Fleet:
         for key in self._keeper.keys_on(site.name):
             self._queue.add(key)
         await beat.run()
+
+
+async def _close(site: Site) -> None:
+    for work in site.works():
+        await work.close()
 
 
 def _as_written(settings: NodeSettings, node: Node) -> NodeSettings:

@@ -10,6 +10,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
+from herder.api.kinds.probes import Probe
 from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Volume
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 
@@ -74,6 +75,9 @@ class Guests:
 
     async def console(self, uid: str) -> Console:
         return await self._runtime.console(uid)
+
+    async def probe(self, uid: str, probe: Probe) -> bool:
+        return await self._runtime.probe(uid, probe)
 
 
 def _definition(pod: Pod) -> GuestDefinition:

@@ -37,7 +37,8 @@ def plan_pod(pod: Pod, status: GuestStatus | None, now: float, health: Health = 
     if status.state in ENDED:
         return PodPlan(shown=status)
     if health.dead:
-        ended = msgspec.structs.replace(status, state="Failed", reason=reasons.LIVENESS_PROBE_FAILED, message=health.dead)
+        reason = reasons.LIVENESS_PROBE_FAILED if health.alive else reasons.LIVENESS_PROBE_NEVER_PASSED
+        ended = msgspec.structs.replace(status, state="Failed", reason=reason, message=health.dead)
         return PodPlan(("remove",), shown=ended)
     return PodPlan(_pause(pod, status), shown=status)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,12 +21,15 @@ from herder.kube.resources import PODS, Key, key_of
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.plan import Action, PodPlan, plan_pod
 from herder.nodes.pod_status import differs, pod_status, waiting_status
+from herder.nodes.probes import Probes
 from herder.nodes.runtimes.base import GuestStatus, Refused
-from herder.nodes.work import NotYet, Work
+from herder.nodes.work import GuestWork, NotYet, Work
 from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
 
 log = structlog.get_logger()
 LOOK_AGAIN = 2.0
+# Most guests run before anybody could read that they are being prepared.
+SAID_AFTER = 1.0
 LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
@@ -38,7 +41,7 @@ class Site(msgspec.Struct, frozen=True):
     address: str
     allocatable: Amounts
     # What runs a guest, an import, a plain pod; what is not there cannot be run here.
-    guests: Work | None = None
+    guests: GuestWork | None = None
     imports: Work | None = None
     plain: Work | None = None
 
@@ -63,7 +66,6 @@ class PodKeeper:
         queue: Queue,
         world: World,
         sites: Mapping[str, Site],
-        health: Callable[[str], Health] = lambda uid: HEALTHY,
     ) -> None:
         self._client = client
         self._cache = cache
@@ -71,10 +73,12 @@ class PodKeeper:
         self._queue = queue
         self._world = world
         self._sites = sites
-        self._health = health
+        self._probes = Probes(world, self.changed)
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
+        # When the start of a pod's work was seen first.
+        self._began: dict[str, float] = {}
         # Ended because the node was taken out of the cluster. They must not come to life again.
         self._lost: set[str] = set()
 
@@ -91,6 +95,20 @@ class PodKeeper:
                 for uid in work.uids():
                     if uid not in known:
                         await work.remove(uid)
+
+    def close(self) -> None:
+        """Nobody is asked anything any more."""
+        self._probes.close()
+
+    def leave(self, node: str) -> None:
+        """The node is gone, with all that ran there. Of its pods nothing is left to be kept."""
+        for uid, (key, site) in tuple(self._placed.items()):
+            if site.name == node:
+                del self._placed[uid]
+                self._began.pop(uid, None)
+                self._probes.forget(uid)
+                if self._uids.get(key) == uid:
+                    del self._uids[key]
 
     async def end_all(self) -> None:
         """The node is no longer there for the cluster, which may run its pods elsewhere: nothing of them may run on here."""
@@ -131,10 +149,10 @@ class PodKeeper:
 
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
-        health = self._health(pod.uid)
         if work.status(pod.uid) is None and _says_it_runs(pod) and pod.uid not in self._lost:
             await work.adopt(pod)
         status = LOST if pod.uid in self._lost else work.status(pod.uid)
+        health = self._health(pod, status, site)
         plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
         try:
             for action in plan.actions:
@@ -146,17 +164,31 @@ class PodKeeper:
             await self._write(pod, pod_status(pod, GuestStatus("Failed", refusal.reason, str(refusal)), site.address, now))
             return DONE
         shown = self._shown(plan, pod, work)
+        if shown is not None and self._soon_runs(pod, shown):
+            return Later(SAID_AFTER)
         if shown is not None:
-            await self._write(pod, pod_status(pod, shown, site.address, now, self._health(pod.uid)))
+            await self._write(pod, pod_status(pod, shown, site.address, now, health))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _soon_runs(self, pod: Pod, shown: GuestStatus) -> bool:
+        """It was started just now, and there is nothing to say but that."""
+        if shown.state != "Preparing" or shown.reason or pod.status.host_ip or pod.being_deleted:
+            return False
+        began = self._began.setdefault(pod.uid, self._world.now())
+        return 0 <= self._world.now() - began < SAID_AFTER
 
     def _shown(self, plan: PodPlan, pod: Pod, work: Work) -> GuestStatus | None:
         """What it became by what was done; where it is gone by then, what was planned to be told."""
         if plan.shown is not None and ("remove" in plan.actions or not plan.actions):
             return plan.shown
         return work.status(pod.uid) or plan.shown
+
+    def _health(self, pod: Pod, status: GuestStatus | None, site: Site) -> Health:
+        if site.guests is None or site.work_for(pod) is not site.guests:
+            return HEALTHY
+        return self._probes.look(pod, status, site.guests.probe)
 
     async def _act(self, action: Action, pod: Pod, work: Work) -> None:
         log.debug("acting on a pod", action=action)
@@ -212,6 +244,8 @@ class PodKeeper:
         await self._forget(pod.uid)
 
     async def _forget(self, uid: str) -> None:
+        self._probes.forget(uid)
+        self._began.pop(uid, None)
         self._lost.discard(uid)
         key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:

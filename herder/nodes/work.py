@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol, runtime_checkable
 
 from herder.api.core import Pod
+from herder.api.kinds.probes import Probe
 from herder.nodes.runtimes.base import Console, GuestStatus
 
 
@@ -67,3 +68,9 @@ class HasConsole(Protocol):
     """Work that people can talk to."""
 
     async def console(self, uid: str) -> Console: ...
+
+
+class GuestWork(Work, Protocol):
+    """Guests can be asked how they are, too."""
+
+    async def probe(self, uid: str, probe: Probe) -> bool: ...

@@ -50,7 +50,7 @@ class _Started:
 def run_kubernetes(folder: Path) -> Generator[Engine]:
     with _run_api_server(folder) as (engine, start):
         # Only now: started earlier they would sleep for seconds before they try again.
-        manager = start(_controller_manager(folder, engine))
+        manager = start(controller_manager_command(folder, engine))
         start(_scheduler(engine))
         (port,) = free_ports(1)
         registered = folder / "webhook.registered"
@@ -157,7 +157,7 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
     ]
 
 
-def _controller_manager(folder: Path, engine: Engine) -> list[str]:
+def controller_manager_command(folder: Path, engine: Engine) -> list[str]:
     return [
         "kube-controller-manager",
         f"--kubeconfig={engine.kubeconfig}",

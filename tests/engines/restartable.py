@@ -83,8 +83,7 @@ def _kubernetes(folder: Path) -> Generator[Restartable]:
     authority = Authority(folder)
     admin, serving = authority.sign("admin", "system:masters"), authority.sign("serving")
     write_key(folder / "accounts.key")
-    server = f"https://127.0.0.1:{port}"
-    engine = engine_at(folder, server, authority, admin)
+    engine = engine_at(folder, f"https://127.0.0.1:{port}", authority, admin)
 
     def start(command: list[str]) -> Child:
         return Child([str(programs / command[0]), *command[1:]], folder / f"{command[0]}.log")

@@ -226,14 +226,14 @@ class Disturbed(OnWrite):
         body = msgspec.json.encode({**about, "status": {"conditions": [condition]}})
         query = {"fieldManager": "somebody-else", "force": "true"}
         await client.transport.send(Call("PATCH", f"{path}/status", query, body, APPLY_PATCH))
-        self.wrote = True
+        self.disturbed = current["metadata"]["uid"]
 
-    wrote = False
+    # Identity of the object; one that is gone in the end has taken it along, and that is right.
+    disturbed = ""
 
     def aftermath(self, left: dict[str, bytes]) -> str:
-        if self.wrote and not any(FOREIGN.encode() in raw for raw in left.values()):
-            return "what somebody else wrote into the status is gone"
-        return ""
+        there = [raw for raw in left.values() if msgspec.json.decode(raw)["metadata"].get("uid") == self.disturbed]
+        return "what somebody else wrote into the status is gone" if there and FOREIGN.encode() not in there[0] else ""
 
 
 class Killed(Fault):

@@ -9,6 +9,7 @@ import msgspec
 
 from herder.kube.resources import Anything, Key
 from herder.kube.transport import Call, Reply
+from tests.simulation.comparing import places_that_differ
 from tests.simulation.mutations import Json, Mutation, mutations
 from tests.simulation.simulation import Simulation, Wedged
 
@@ -70,7 +71,8 @@ class Inputs:
             self._note(mutation, "" if self._is_meant(back) else f"there is no way back: {back.body.decode()}")
             await self._begin_anew()
         elif (after := await self._state()) != before:
-            self._note(mutation, f"going back leads elsewhere:\n  before {before.decode()}\n  after  {after.decode()}")
+            unlike = places_that_differ(msgspec.json.decode(before), msgspec.json.decode(after))
+            self._note(mutation, f"going back leads elsewhere: {'; '.join(unlike)}")
 
     def _is_meant(self, reply: Reply) -> bool:
         """A field that can be set once says so, and says what to do instead."""

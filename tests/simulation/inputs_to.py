@@ -10,20 +10,22 @@ from typing import Any
 
 from herder.api.schemas import schema_of_kind
 from herder.kube.resources import Resource
-from tests.simulation.cluster import CONTROLLERS, controllers
+from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.inputs import Inputs
 from tests.simulation.matrix import Scenario
 from tests.simulation.mutations import Json
-from tests.simulation.outcome import normalised, stored_objects, unobserved
+from tests.simulation.outcome import named, normalised, stored_objects, unobserved
 from tests.simulation.simulation import Simulation, Wedged, simulate
 
 QUIET = 20.0
 
 
-def inputs_to(scenario: Scenario, resource: Resource[Any], original: Json) -> Callable[[int], None]:
+def inputs_to(scenario: Scenario, resource: Resource[Any], original: Json, most: int = 0) -> Callable[[int], None]:
+    """`most`: about so many of the mutations, others for each seed, where there are too many for every day."""
+
     def test_inputs(seed: int) -> None:
         inputs = simulate(
-            seed, lambda simulation: _go_through(simulation, scenario, resource, original), scenario.kinds, traced=False
+            seed, lambda simulation: _go_through(simulation, scenario, resource, original, most), scenario.kinds, traced=False
         )
         assert not inputs.wrong, "\n".join(inputs.wrong[:20])
         assert inputs.accepted
@@ -32,10 +34,12 @@ def inputs_to(scenario: Scenario, resource: Resource[Any], original: Json) -> Ca
     return test_inputs
 
 
-async def _go_through(simulation: Simulation, scenario: Scenario, resource: Resource[Any], original: Json) -> Inputs:
+async def _go_through(simulation: Simulation, scenario: Scenario, resource: Resource[Any], original: Json, most: int) -> Inputs:
     await simulation.started()
+    nodes = [node(simulation, f"node-{number + 1}") for number in range(scenario.nodes)]
+    await simulation.started(controllers(simulation, CONTROLLERS, scenario.controllers), *nodes)
+    await simulation.at_rest(QUIET)
     first = frozenset(stored_objects(simulation.server))
-    await simulation.started(controllers(simulation, CONTROLLERS, scenario.controllers))
 
     async def settle(simulation: Simulation) -> Json:
         await simulation.at_rest(QUIET)
@@ -43,12 +47,12 @@ async def _go_through(simulation: Simulation, scenario: Scenario, resource: Reso
 
     whole = {"apiVersion": resource.api_version, "kind": resource.kind, **original}
     inputs = Inputs(simulation, resource, whole, settle)
-    await inputs.go_through(schema_of_kind(resource.view))
+    await inputs.go_through(schema_of_kind(resource.view), most, simulation.seed)
     return inputs
 
 
 def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) -> Json:
-    objects = {name: normalised(raw) for name, raw in stored_objects(simulation.server, first).items()}
+    objects = {named(name): normalised(raw) for name, raw in stored_objects(simulation.server, first).items()}
     wrong = unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
     wrong += simulation.trace.errors()
     simulation.trace.lines.clear()

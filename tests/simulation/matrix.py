@@ -5,6 +5,7 @@ test_matrix = matrix_for(Scenario("flocks", kinds=(FLOCK,), controllers=(start_f
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -17,7 +18,7 @@ from herder.kube.kit import Start
 from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.faults import ON_WRITES, Fault, OnWrite
 from tests.simulation.loop import Stuck
-from tests.simulation.outcome import Outcome, differences, normalised, stored_objects, unobserved
+from tests.simulation.outcome import Outcome, differences, named, normalised, stored_objects, unobserved
 from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
 
 Step = Callable[[Client], Awaitable[None]]
@@ -37,8 +38,8 @@ class Scenario(msgspec.Struct, frozen=True):
     quiet: float = QUIET
 
 
-def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False) -> Outcome:
-    """One run, from an empty cluster to rest."""
+def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False, role: str = CONTROLLERS) -> Outcome:
+    """One run, from an empty cluster to rest. `role` is whose writes are of interest."""
 
     async def main(simulation: Simulation) -> Outcome:
         for fault in faults:
@@ -46,7 +47,7 @@ def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced:
         await simulation.started()
         first = frozenset(stored_objects(simulation.server))
         await _live(simulation, scenario)
-        return _outcome(simulation, scenario, faults, first)
+        return _outcome(simulation, scenario, faults, first, role)
 
     try:
         return simulate(seed, main, scenario.kinds, traced=traced)
@@ -65,34 +66,43 @@ async def _live(simulation: Simulation, scenario: Scenario) -> None:
     await person.wait_until_ready()
 
 
-def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault], first: frozenset[str]) -> Outcome:
+def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault], first: frozenset[str], role: str) -> Outcome:
     left = stored_objects(simulation.server, first)
-    objects = {name: normalised(raw) for name, raw in left.items()}
+    objects = {named(name): normalised(raw) for name, raw in left.items()}
     wrong = [scenario.expect(left), *(fault.aftermath(left) for fault in faults)]
     wrong += unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
     wrong += simulation.trace.errors()
-    server, writes = simulation.server, simulation.wire(CONTROLLERS).writes
-    problems = [one for one in wrong if one]
-    return Outcome(objects, Counter(server.made), Counter(server.gone), list(writes), problems, simulation.trace.lines)
+    server, writes = simulation.server, simulation.wire(role).writes
+    made, gone = Counter(map(named, server.made)), Counter(map(named, server.gone))
+    return Outcome(objects, made, gone, list(writes), [one for one in wrong if one], simulation.trace.lines)
 
 
-def complaints(scenario: Scenario, seed: int, kinds: Sequence[type[OnWrite]] = ON_WRITES) -> Iterator[str]:
-    """All that is wrong with a controller; nothing where each fault at each write leads to the same end."""
-    clean = play(scenario, seed)
+def complaints(
+    scenario: Scenario, seed: int, kinds: Sequence[type[OnWrite]] = ON_WRITES, role: str = CONTROLLERS, every: int = 1
+) -> Iterator[str]:
+    """All that is wrong with a controller; nothing where each fault at each write leads to the same end. `every`: only at each
+    so-manieth write, at others for the next fault and the next seed."""
+    clean = _without_faults(scenario, seed, role)
     yield from (f"without any fault: {one}" for one in clean.problems)
     for kind in kinds:
-        for number, write in enumerate(clean.writes, start=1):
-            fault = kind(CONTROLLERS, number)
-            for problem in differences(clean, play(scenario, seed, [fault])):
+        first = (seed + ON_WRITES.index(kind)) % every
+        for number, write in list(enumerate(clean.writes, start=1))[first::every]:
+            fault = kind(role, number)
+            for problem in differences(clean, play(scenario, seed, [fault], role=role)):
                 yield f"{fault} at {write}: {problem}"
 
 
-def matrix_for(scenario: Scenario) -> Callable[[type[OnWrite], int], None]:
+@functools.cache
+def _without_faults(scenario: Scenario, seed: int, role: str) -> Outcome:
+    return play(scenario, seed, role=role)
+
+
+def matrix_for(scenario: Scenario, role: str = CONTROLLERS, every: int = 1) -> Callable[[type[OnWrite], int], None]:
     """A test for each fault, at every write. `python -m tests.simulation --fault ...` shows what happened in one of them."""
 
     @pytest.mark.parametrize("fault", ON_WRITES, ids=lambda fault: fault.__name__)
     def test_matrix(fault: type[OnWrite], seed: int) -> None:
-        found = list(complaints(scenario, seed, [fault]))
+        found = list(complaints(scenario, seed, [fault], role, every))
         assert not found, "\n".join(found[:10])
 
     return test_matrix

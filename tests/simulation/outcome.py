@@ -8,11 +8,16 @@ from typing import Any
 
 import msgspec
 
+from tests.simulation.comparing import places_that_differ
 from tests.simulation.faults import FOREIGN
 from tests.simulation.server import PASSING, ApiServer
 
 Json = dict[str, Any]
-_CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFields"})
+# Which phases were seen on the way is chance, too: who looks late sees fewer.
+_CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFields", "phaseTransitionTimestamps"})
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# Names that end in the beginning of an owner's uid.
+_NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
@@ -41,12 +46,19 @@ def normalised(raw: bytes) -> Json:
     return _normal(msgspec.json.decode(raw))
 
 
+def named(text: str) -> str:
+    """Without ids: they differ from run to run."""
+    return _NAMED_AFTER.sub(r"\1<uid>", _UID.sub("<uid>", text))
+
+
 def _normal(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _normal(inner) for name, inner in value.items() if name not in _CHANCE}
+        return {named(name): _normal(inner) for name, inner in value.items() if name not in _CHANCE}
     if isinstance(value, list):
         return [_normal(one) for one in value if not (isinstance(one, dict) and one.get("type") == FOREIGN)]
-    return "<time>" if isinstance(value, str) and _TIME.fullmatch(value) else value
+    if not isinstance(value, str):
+        return value
+    return _TIME.sub("<time>", named(value))
 
 
 def unobserved(objects: dict[str, Json], tables: frozenset[str]) -> list[str]:
@@ -64,8 +76,7 @@ def unobserved(objects: dict[str, Json], tables: frozenset[str]) -> list[str]:
 def differences(clean: Outcome, broken: Outcome) -> list[str]:
     found = list(broken.problems)
     for name in sorted(clean.objects.keys() | broken.objects.keys()):
-        if clean.objects.get(name) != broken.objects.get(name):
-            found.append(f"{name} ends as {broken.objects.get(name)}, without the fault as {clean.objects.get(name)}")
+        found += [f"{name}{where}" for where in places_that_differ(clean.objects.get(name), broken.objects.get(name))]
     for what, one, other in (("made", clean.made, broken.made), ("deleted", clean.gone, broken.gone)):
         for name in sorted(one.keys() | other.keys()):
             if one[name] != other[name]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from herder.api.registry import KindInfo
@@ -46,6 +46,8 @@ class ApiServer:
         # Every object that was made and that went, by kind and name.
         self.made: list[str] = []
         self.gone: list[str] = []
+        # Told of every change that is stored, by whichever of its lives.
+        self.listeners: list[Callable[[Change], None]] = []
         self._kinds = kinds
         self._writer: MortalWriter | None = None
 
@@ -65,6 +67,8 @@ class ApiServer:
             self._writer.dead = True
 
     def _note(self, change: Change) -> None:
+        for listener in self.listeners:
+            listener(change)
         if change.table in PASSING:
             return
         self.changed_at = asyncio.get_running_loop().time()

@@ -95,7 +95,7 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     instance = snapshot.instance
     known = instance.status.launcher_pod_name if instance.status else None
     if known:
-        observed = Observed("Failed", reasons.POD_GONE, f"pod {known} is gone, and the guest with it")
+        observed = pod_gone(known)
         event = Event("Warning", reasons.POD_GONE, observed.message)
         status = status_of(instance, observed, None, snapshot.found.claims, now)
         return InstancePlan(gone=known, status=status, events=(event,))
@@ -117,13 +117,22 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     )
 
 
+def pod_gone(name: str) -> Observed:
+    return Observed("Failed", reasons.POD_GONE, f"pod {name} was deleted, and the guest with it")
+
+
 def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
     instance = snapshot.instance
     node = snapshot.nodes.get(pod.spec.node_name)
     observed = observe(pod, node)
+    if pod.being_deleted and observed.phase in FINISHED:
+        # It was told to end, by someone who is not its machine. Whether its last word is seen or not, that is what happened.
+        observed = msgspec.structs.replace(pod_gone(pod.name), report=observed.report)
     lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
     status = status_of(instance, observed, pod, snapshot.found.claims, now)
     return InstancePlan(
+        # Somebody who replaced the whole object may have taken it away.
+        add_finalizer=labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ()),
         delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
         pause=_pause(instance, pod),
         node_label=_node_label(instance, pod, observed),

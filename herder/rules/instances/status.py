@@ -30,14 +30,15 @@ def status_of(
             "reason": observed.reason or None,
             "message": observed.message or None,
             "conditions": since(_conditions(instance, observed, pod, claims), old.conditions if old else None, now),
-            "phaseTransitionTimestamps": _transitions(instance, observed.phase, now),
+            "phaseTransitionTimestamps": _transitions(instance, observed, now),
             "nodeName": node or None,
             "launcherPodName": pod.name if pod else (old.launcher_pod_name if old else None),
             "activePods": {pod.uid: pod.spec.node_name} if pod and pod.spec.node_name else None,
             "startTime": text_of(report.started_at) if report and report.started_at else _kept_start(instance),
             "interfaces": _interfaces(instance, report),
             "volumeStatus": _volumes(instance, claims),
-            **_as_started(report.started if report else None, instance),
+            # A guest that is still being prepared was not started as anything yet.
+            **_as_started(report.started if report and observed.phase != "Scheduled" else None, instance),
         }
     )
 
@@ -54,6 +55,8 @@ def _conditions(
     found = [_ready(observed, pod), migratable]
     if observed.report is not None and observed.report.state == "Paused" and observed.phase == "Running":
         found.append(condition(reasons.PAUSED, True, reasons.GUEST_PAUSED, "the guest stands still until it is unpaused"))
+    if observed.phase == "Running" and observed.report is not None and observed.report.alive is None:
+        found.append(condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_PENDING, "the liveness probe has not passed yet"))
     return found
 
 
@@ -70,15 +73,20 @@ def _ready(observed: Observed, pod: Pod | None) -> Document:
     return condition(reasons.READY, False, (ready.reason if ready else "") or reasons.NOT_READY, message)
 
 
-def _transitions(instance: VirtualMachineInstance, phase: str, now: float) -> list[Document]:
+def _transitions(instance: VirtualMachineInstance, observed: Observed, now: float) -> list[Document]:
     known = (instance.status.phase_transition_timestamps if instance.status else None) or ()
     listed = [
         {"phase": one.phase, "phaseTransitionTimestamp": text_of(one.phase_transition_timestamp)}
         for one in known
         # A node may go and come back many times: of each phase the first time counts.
     ]
-    if all(one["phase"] != phase for one in listed):
-        listed.append({"phase": phase, "phaseTransitionTimestamp": text_of(moment(now))})
+    reached = [(observed.phase, moment(now))]
+    if observed.phase in ("Succeeded", "Failed") and observed.report is not None and observed.report.started_at is not None:
+        # It ran, and had ended again before we looked.
+        reached.insert(0, ("Running", observed.report.started_at))
+    for phase, at in reached:
+        if all(one["phase"] != phase for one in listed):
+            listed.append({"phase": phase, "phaseTransitionTimestamp": text_of(at)})
     return listed
 
 

@@ -10,8 +10,8 @@ import datetime
 
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
-from herder.api.reasons import LIVENESS_PROBE_FAILED
-from herder.rules.plans import Document, moment, text_of, without_nothing
+from herder.api.reasons import ALIVE, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
+from herder.rules.plans import Document, find, moment, text_of, without_nothing
 
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 300.0
@@ -25,12 +25,20 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
     if instance is None or instance.status is None:
         return known
     if instance.status.phase == "Failed":
-        if known is not None and known.last_failed_vmi_uid == instance.uid:
+        if (known is not None and known.last_failed_vmi_uid == instance.uid) or _taken_away(instance):
             return known
         return _one_more(known, instance, now)
-    if instance.status.phase == "Succeeded" or _lived(instance, moment(now)) >= WELL_AFTER:
+    lives = find(instance.status.conditions, ALIVE) is None
+    if instance.status.phase == "Succeeded" or (lives and _lived(instance, moment(now)) >= WELL_AFTER):
         return None
     return known
+
+
+def _taken_away(instance: VirtualMachineInstance) -> bool:
+    """It ran, until its pod was deleted or its node was lost: no fault of its own, so nothing slows its next start down."""
+    status = instance.status
+    phases = [one.phase for one in (status.phase_transition_timestamps if status else None) or ()]
+    return status is not None and status.reason == POD_GONE and "Running" in phases
 
 
 def wait_until(failure: StartFailure | None) -> datetime.datetime | None:
@@ -57,12 +65,12 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
     ended = moment(now)
     lived = _lived(instance, ended)
     status = instance.status
-    if lived >= WELL_AFTER:
+    never_passed = status is not None and status.reason == LIVENESS_PROBE_NEVER_PASSED
+    if lived >= WELL_AFTER and not never_passed:
         return None  # it ran well, and is started again at once
     fails = (known.consecutive_fail_count or 0) if known else 0
     crashes = (known.consecutive_crash_count or 0) if known else 0
-    never_lived = lived == datetime.timedelta(0) or (status is not None and status.reason == LIVENESS_PROBE_FAILED)
-    if never_lived:
+    if never_passed or lived == datetime.timedelta(0):
         fails += 1
     else:
         # It did start: what came before is no series of failed starts any more.

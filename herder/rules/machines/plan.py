@@ -44,7 +44,9 @@ def plan_machine(snapshot: MachineSnapshot, now: float) -> MachinePlan:
     instance = None if foreign else snapshot.instance
     if machine.being_deleted:
         return _plan(snapshot, instance, None, "leave", now, Shown(reasons.TERMINATING))
-    failure = failures.failure_after(machine, instance, now)
+    halted = instance is None and run_strategy(machine) == "Halted"
+    # Who is switched off fails no more, and has a fresh start when it is switched on again.
+    failure = None if halted else failures.failure_after(machine, instance, now)
     problem = _in_the_way(snapshot, foreign)
     if problem is not None:
         return _plan(snapshot, instance, failure, "leave", now, problem)
@@ -60,7 +62,8 @@ def _plan(
     problem: Shown | None = None,
 ) -> MachinePlan:
     retry = failures.wait_until(failure)
-    waits = want in ("start", "replace") and retry is not None and retry > moment(now) and not _ended_by_wish(instance)
+    asked = start_requested(snapshot.machine) is not None or _ended_by_wish(instance)
+    waits = want in ("start", "replace") and retry is not None and retry > moment(now) and not asked
     missing = () if problem else _missing_volumes(snapshot)
     make = want == "start" and not waits and problem is None
     end = want in ("stop", "replace") and instance is not None and not instance.being_deleted
@@ -83,7 +86,7 @@ def _plan(
 
 
 def _ended_by_wish(instance: VirtualMachineInstance | None) -> bool:
-    """A running instance that is asked to be replaced is no failure: the next one need not wait."""
+    """A running instance that is asked to be replaced is no failure: the next one need not wait. Nor who is asked to start."""
     return instance is not None and phase_of(instance) not in FINISHED
 
 
@@ -144,13 +147,17 @@ def _status(
             "reason": word.reason or None,
             "message": word.message or None,
             "runStrategy": run_strategy(machine),
-            "nodeName": (instance.status.node_name if instance and instance.status else None) or None,
+            "nodeName": None if word.word == reasons.STARTING else _node_of(instance),
             "conditions": since(found, old.conditions if old else None, now),
             "startFailure": failures.document_of(failure),
             "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
             "observedStartRequest": handled,
         }
     )
+
+
+def _node_of(instance: VirtualMachineInstance | None) -> str | None:
+    return (instance.status.node_name if instance and instance.status else None) or None
 
 
 def _alive(instance: VirtualMachineInstance | None) -> bool:

@@ -93,6 +93,10 @@ def conditions(
 ) -> list[Document]:
     """Those of the instance that people look for on the machine, and our own."""
     ready = find(instance.status.conditions if instance and instance.status else None, reasons.READY)
+    if is_shown.word == reasons.STARTING and not is_shown.reason:
+        # One word for all the steps of a start: each step more would be a write more.
+        starting = condition(reasons.READY, False, reasons.GUEST_STARTING, "the instance is being started")
+        return [starting, *_stale(instance, template_hash, made_from)]
     if ready is not None and ready.status == "True":
         found = [condition(reasons.READY, True, ready.reason or reasons.READY, ready.message or "")]
     else:
@@ -103,12 +107,17 @@ def conditions(
         one = find(instance.status.conditions if instance and instance.status else None, kind)
         if one is not None:
             found.append(condition(kind, one.status == "True", one.reason or kind, one.message or ""))
-    if instance is not None and made_from is not None and made_from != template_hash and phase_of(instance) not in FINISHED:
-        message = "the template has changed since this instance was started; restart the machine to use it"
-        found.append(condition(reasons.RESTART_REQUIRED, True, reasons.RESTART_REQUIRED, message))
+    found += _stale(instance, template_hash, made_from)
     if is_shown.word in _FAILURES:
         found.append(condition(reasons.FAILURE, True, is_shown.reason or is_shown.word, is_shown.message))
     return found
+
+
+def _stale(instance: VirtualMachineInstance | None, template_hash: str, made_from: str | None) -> list[Document]:
+    if instance is None or made_from is None or made_from == template_hash or phase_of(instance) in FINISHED:
+        return []
+    message = "the template has changed since this instance was started; restart the machine to use it"
+    return [condition(reasons.RESTART_REQUIRED, True, reasons.RESTART_REQUIRED, message)]
 
 
 _FAILURES = (

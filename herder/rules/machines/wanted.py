@@ -68,4 +68,4 @@ def _after_end(machine: VirtualMachine, strategy: RunStrategy, phase: str) -> Wa
         return "stop"
     if strategy == "Always" or (strategy == "RerunOnFailure" and phase == "Failed"):
         return "replace"
-    return "replace" if start_requested(machine) is not None else "leave"
+    return "replace" if start_requested(machine) is not None or _is_being_restarted(machine) else "leave"

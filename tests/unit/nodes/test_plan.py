@@ -61,6 +61,12 @@ def test_a_guest_whose_liveness_probe_failed_is_ended() -> None:
     assert ended.shown.message == "no answer from port 80"
 
 
+def test_one_that_never_passed_its_liveness_probe_says_so() -> None:
+    ended = plan(RUNNING, Health(dead="no answer from port 80", alive=None))
+    assert ended.shown is not None
+    assert ended.shown.reason == "LivenessProbeNeverPassed"
+
+
 def test_a_deleted_pod_gets_its_grace() -> None:
     ending = plan(RUNNING, **GONE_IN)
     assert ending.actions == ("shut_down",)

@@ -11,6 +11,7 @@ from herder.api.guest import GuestReport, Started, definition_of
 from herder.api.kinds.instance import StartedCPU
 from herder.rules.instances import InstancePlan, InstanceSnapshot, plan_instance
 from herder.rules.instances.needs import Found
+from herder.rules.plans import moment
 from tests.unit.rules.machines import NOW, Json, claim, data_volume, instance, instance_view, later, node, pod
 
 RUNNING = GuestReport(state="Running")
@@ -348,3 +349,18 @@ def test_a_runtime_that_cannot_move_guests_says_so() -> None:
     report = GuestReport(state="Running", migratable=False, not_migratable_because="QEMU 7.2 loses pages")
     shown = plan(instance("Running"), pod(report, node="node-1"))
     assert condition(shown, "LiveMigratable")["message"] == "QEMU 7.2 loses pages"
+
+
+def test_a_guest_that_ran_and_ended_before_anybody_looked_did_run() -> None:
+    report = GuestReport(state="Crashed", started_at=moment(NOW - 3))
+    ended = plan(instance("Scheduled"), pod(report, phase="Failed", node="node-1"))
+    assert ended.status is not None
+    phases = {one["phase"]: one["phaseTransitionTimestamp"] for one in ended.status["phaseTransitionTimestamps"]}
+    assert phases == {"Running": later(-3), "Failed": later(0)}
+
+
+def test_a_pod_that_someone_deletes_is_no_guest_that_shut_down() -> None:
+    report = GuestReport(state="ShutDown", reason="GuestShutDown")
+    ended = plan(instance("Running"), pod(report, phase="Succeeded", node="node-1", deleted=True))
+    assert ended.status is not None
+    assert (ended.status["phase"], ended.status["reason"]) == ("Failed", "PodGone")

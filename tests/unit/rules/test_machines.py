@@ -147,8 +147,33 @@ def test_a_guest_that_crashes_soon_waits_but_did_start() -> None:
 
 
 def test_a_guest_that_never_passed_its_first_liveness_probe_failed_to_start() -> None:
-    failed = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeFailed"))
+    failed = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeNeverPassed"))
     assert failed.status["startFailure"]["consecutiveFailCount"] == 1
+
+
+def test_one_that_never_lived_failed_to_start_however_long_it_was_waited_for() -> None:
+    known = {"startFailure": {"consecutiveFailCount": 2}}
+    waiting = [{"type": "Alive", "status": "False", "reason": "LivenessProbePending"}]
+    still = plan(machine(known), instance("Running", ran=(-4000, 0), conditions=waiting))
+    assert still.status["startFailure"]["consecutiveFailCount"] == 2
+    failed = plan(machine(known), instance("Failed", ran=(-4000, 0), reason="LivenessProbeNeverPassed"))
+    assert failed.status["startFailure"]["consecutiveFailCount"] == 3
+
+
+def test_a_liveness_probe_that_fails_after_hours_is_no_failure_to_start() -> None:
+    soon = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeFailed"))
+    assert soon.status["startFailure"]["consecutiveFailCount"] == 0
+    assert soon.status["startFailure"]["consecutiveCrashCount"] == 1
+    late = plan(machine(), instance("Failed", ran=(-8000, 0), reason="LivenessProbeFailed"))
+    assert "startFailure" not in late.status
+
+
+def test_a_guest_that_ran_until_its_pod_was_taken_away_did_not_fail() -> None:
+    gone = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="PodGone"))
+    assert "startFailure" not in gone.status
+    assert gone.next_look is None
+    never = plan(machine(), instance("Failed", reason="PodGone"))
+    assert never.status["startFailure"]["consecutiveFailCount"] == 1
 
 
 def test_a_guest_that_ran_well_is_started_again_at_once() -> None:

@@ -33,10 +33,10 @@ def settings_of(written: Mapping[str, str]) -> Settings:
     """Raises `Refused` with the annotation at fault."""
     values: dict[str, Any] = {}
     for name, text in written.items():
-        if name not in _READERS:
-            known = ", ".join(sorted(_READERS))
+        if name not in KNOWN:
+            known = ", ".join(sorted(KNOWN))
             raise Refused(reasons.UNSUPPORTED, f"annotation simulated.herder.dev/{name} is not known; known are: {known}")
-        field, read, example = _READERS[name]
+        field, read, example = KNOWN[name]
         try:
             values[field] = read(text)
         except (ValueError, TypeError):
@@ -80,7 +80,8 @@ def _percent(text: str) -> int:
     return value
 
 
-_READERS: dict[str, tuple[str, Callable[[str], Any], str]] = {
+# By the names of the annotations, in the order of docs/simulated.md.
+KNOWN: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "boot": ("boot", _seconds, "2s"),
     "shutdown": ("shutdown", _seconds, "2s"),
     "ignores-power-button": ("ignores_power_button", _yes, '"true"'),

@@ -1,0 +1,101 @@
+"""What becomes of machines when nodes go, are silent, or are fenced."""
+
+from collections.abc import Callable
+
+from herder.api import labels
+from herder.api.world import timestamp
+from tests.engines.resources import NODES, PODS
+from tests.machines.herd import TAINT, Herd, Json
+
+Unique = Callable[..., str]
+
+
+async def _pair(herd: Herd, unique: Unique) -> tuple[str, str, str]:
+    """Two nodes of the test's own, and the label by which machines choose them."""
+    label = unique("own")
+    return label, await herd.node(label), await herd.node(label)
+
+
+async def _silence(herd: Herd, node: str, status: str = "Unknown") -> None:
+    """As the node lifecycle does to a node that does not renew its lease."""
+    moment = timestamp(1_900_000_000)
+    condition = {"type": "Ready", "status": status, "reason": "NodeStatusUnknown", "message": "", "lastTransitionTime": moment}
+    patch = {"status": {"conditions": [condition]}}
+    (await herd.api.patch(NODES, node, patch, subresource="status", kind="strategic")).ok  # noqa: B018
+
+
+async def test_a_machine_whose_node_is_deleted_runs_on_another(herd: Herd, unique: Unique) -> None:
+    label, *nodes = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    lost = first["status"]["nodeName"]
+    assert lost in nodes
+    (await herd.api.delete(NODES, lost)).ok  # noqa: B018
+    second = await herd.running(but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] == next(node for node in nodes if node != lost)
+    await herd.gone(PODS, first["status"]["launcherPodName"])
+    assert (await herd.api.get(NODES, lost)).code == 404
+
+
+async def test_a_node_that_vanishes_while_a_guest_starts_does_not_keep_the_machine(herd: Herd, unique: Unique) -> None:
+    label, *nodes = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"}, simulated={"boot": "3s"})
+    first = await herd.phase("Scheduled")
+    lost = first["status"]["nodeName"]
+    (await herd.api.delete(NODES, lost)).ok  # noqa: B018
+    second = await herd.phase("Running", but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] != lost
+    assert second["status"]["nodeName"] in nodes
+
+
+async def test_a_machine_on_a_silent_node_is_not_started_a_second_time(herd: Herd, unique: Unique) -> None:
+    label, *_ = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    silent = first["status"]["nodeName"]
+    await _silence(herd, silent)
+    unknown = await herd.shows("Unknown", reason="NodeNotFenced")
+    assert f"node {silent} does not answer" in unknown["status"]["message"]
+    assert [pod["metadata"]["name"] for pod in await herd.pods()] == [first["status"]["launcherPodName"]]
+    await _silence(herd, silent, "True")
+    back = await herd.running()
+    assert back["metadata"]["uid"] == first["metadata"]["uid"]
+
+
+async def test_the_taint_out_of_service_lets_a_machine_leave_its_node(herd: Herd, unique: Unique) -> None:
+    label, *nodes = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    lost = first["status"]["nodeName"]
+    taint = {"key": labels.OUT_OF_SERVICE_TAINT, "value": "nodeshutdown", "effect": "NoExecute"}
+    (await herd.api.patch(NODES, lost, {"spec": {"taints": [TAINT, taint]}})).ok  # noqa: B018
+    second = await herd.running(but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] != lost
+    assert second["status"]["nodeName"] in nodes
+
+
+async def test_a_node_as_a_person_writes_it_offers_what_is_written(herd: Herd, unique: Unique) -> None:
+    label = unique("own")
+    small = await herd.node(label, capacity={"cpu": "1", "memory": "300Mi", "pods": "10"})
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    assert first["status"]["nodeName"] == small
+    await herd.make(name="second", nodeSelector={label: "yes"})
+    waiting = await herd.shows("ErrorUnschedulable", "second", reason="Unschedulable")
+    assert "1 Insufficient memory" in waiting["status"]["message"]
+    await herd.patch("vm", {"spec": {"runStrategy": "Halted"}})
+    await herd.running("second")
+
+
+async def test_a_node_that_comes_back_under_its_name_is_a_new_node(herd: Herd, unique: Unique) -> None:
+    label = unique("own")
+    name = await herd.node(label)
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    (await herd.api.delete(NODES, name)).ok  # noqa: B018
+    await herd.gone(PODS, first["status"]["launcherPodName"])
+    await herd.shows("ErrorUnschedulable")
+    metadata: Json = {"name": name, "labels": {labels.RUNTIME: "simulated", label: "yes"}}
+    (await herd.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT]}})).ok  # noqa: B018
+    second = await herd.running(but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] == name

@@ -1,0 +1,1 @@
+"""Virtual machines, their controllers, the scheduler and nodes, in a simulated world."""
