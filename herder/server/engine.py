@@ -11,6 +11,7 @@ from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.budgets import BudgetIndex
 from herder.server.registry import Registry
+from herder.server.renewals import Renewals
 from herder.server.resources import Resource
 from herder.server.served import Served
 from herder.server.store import Store
@@ -27,6 +28,7 @@ class Engine:
         self.access = Access(store, world, signer or Signer.make())
         self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write)
         self.templates = Templates()
+        self.renewals = Renewals()
         self.hub = Hub(store)
         self.budgets = BudgetIndex(store)
 
