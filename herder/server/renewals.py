@@ -143,7 +143,7 @@ def _can_be_renewed(lease: Document, manager: str) -> bool:
     """Whether the manager alone holds the time of the renewal, in the entry that was written last and as it would be written."""
     metadata = lease["metadata"]
     entries = metadata.get("managedFields") or []
-    if lease["apiVersion"] != API_VERSION or list(metadata)[-1] != "managedFields" or len(entries) > MOST_UPDATERS:
+    if lease["apiVersion"] != API_VERSION or list(metadata)[-1] != "managedFields" or not 0 < len(entries) <= MOST_UPDATERS:
         return False
     *others, mine = entries
     fields = mine.get("fieldsV1") or {}
