@@ -16,6 +16,7 @@ from bench import (
     memory,
     node_watches,
     qemu_starts,
+    renewals,
     status_applies,
     status_patches,
     store_log,
@@ -25,7 +26,10 @@ from bench.neighbours import Neighbours
 from bench.report import Report, show, write
 from bench.sides import Options
 
-_MODULES = (store_log, creates, status_patches, status_applies, lists, watches, node_watches, memory, cache, idle_day, qemu_starts)
+_MODULES = (
+    *(store_log, creates, status_patches, status_applies, renewals, lists, watches, node_watches, memory, cache, idle_day),
+    qemu_starts,
+)
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -52,7 +53,8 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(transport, NAME) as client:
         # A task of its own: told to stop, it stops even while it waits for a server that never comes.
-        working = asyncio.create_task(Process(client, settings, controllers).run(listener))
+        process = Process(client, settings, controllers, collector=Collector())
+        working = asyncio.create_task(process.run(listener))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -63,6 +65,20 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
     return 0
 
 
+class Collector:
+    """Python's garbage collector need not look again and again at what the caches hold: it stays until it is replaced."""
+
+    async def spare(self, caches: Caches) -> None:
+        """Once the caches have begun. Each object of them still goes when nobody holds it any more."""
+        await asyncio.sleep(0)  # the controllers ask for their caches first
+        await caches.wait_synced()
+        gc.freeze()
+
+    def look_at_everything(self) -> None:
+        """At the end of a term, whose caches are garbage."""
+        gc.unfreeze()
+
+
 class Process:
     def __init__(
         self,
@@ -71,11 +87,14 @@ class Process:
         controllers: Sequence[Start],
         world: World | None = None,
         stuck: Callable[[], None] = lambda: os._exit(STUCK),
+        collector: Collector | None = None,
     ) -> None:
+        """`collector`: where the garbage collector is ours alone."""
         self._client = client
         self._settings = settings
         self._controllers = controllers
         self._world = world or RealWorld()
+        self._collector = collector
         self._registry = CollectorRegistry()
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
@@ -109,8 +128,13 @@ class Process:
         client = Client(FencedTransport(self._client.transport, self._election.leads), NAME)
         caches = Caches(client, self._world, self._registry)
         kit = Kit(client, caches, self._recorder, self._world, self._registry)
-        async with asyncio.TaskGroup() as group:
+        async with contextlib.AsyncExitStack() as stack:
+            if self._collector is not None:
+                stack.callback(self._collector.look_at_everything)
+            group = await stack.enter_async_context(asyncio.TaskGroup())
             group.create_task(run_controllers(kit, self._controllers))
+            if self._collector is not None:
+                group.create_task(self._collector.spare(caches))
             if self._webhook is not None and self._settings.webhook is not None:
                 await self._webhook.ready.wait()
                 group.create_task(Registration(client, self._world, self._settings.webhook).keep())
