@@ -1,8 +1,8 @@
 """Leases are renewed all day, by the same patch but for its time. What was found out about one renewal is kept for the next.
 
-A patch that says what the last one said, by the same manager, to the very state that the last one left, changes three things: the
-time of the renewal, the time of the manager's entry and the resourceVersion. The rest of the object need not be read, judged,
-compared and encoded again. What is unusual in any way goes the long way, which also says what is wrong.
+A patch that says what the last one said, by the same user and manager, to the very state that the last one left, changes three
+things: the time of the renewal, the time of the manager's entry and the resourceVersion. The rest of the object need not be read,
+judged, compared and encoded again. What is unusual in any way goes the long way, which also says what is wrong.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ class Renewal:
     """One that was carried out. `head` and `tail` are what was sent around its time, each in pieces around the resourceVersion if
     that was named there; `stored` is what it made of the Lease, around the resourceVersion and the two times."""
 
-    __slots__ = ("agent", "entry_time", "head", "query", "record", "stored", "tail", "time")
+    __slots__ = ("agent", "entry_time", "head", "query", "record", "stored", "tail", "time", "user")
 
     def __init__(self, request: Request, record: Record, sent: tuple[list[bytes], list[bytes]], stored: list[bytes]) -> None:
+        self.user = request.user
         self.query = request.query
         self.agent = request.headers.get("User-Agent")
         self.record = record
@@ -53,7 +54,7 @@ class Renewal:
 
     def asked(self, request: Request) -> bytes | None:
         """The new time, if the request differs in nothing else."""
-        if request.query != self.query or request.headers.get("User-Agent") != self.agent:
+        if request.user != self.user or request.query != self.query or request.headers.get("User-Agent") != self.agent:
             return None
         version, body = str(self.record.revision).encode(), request.body
         head, tail = version.join(self.head), version.join(self.tail)

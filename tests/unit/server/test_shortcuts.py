@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from herder.server.request import Response
+from herder.server.request import ENGINE, Response, User
 from tests.unit.server.inside import Inside, engine_inside
 
 Json = dict[str, Any]
@@ -278,8 +278,8 @@ def known_lease(both: Both) -> str:
     return name
 
 
-def is_known(both: Both, name: str, body: bytes) -> bool:
-    request = both.quick.request("PATCH", f"{LEASES}/{name}", body, content_type=MERGE, user_agent="tests")
+def is_known(both: Both, name: str, body: bytes, user: User = ENGINE) -> bool:
+    request = both.quick.request("PATCH", f"{LEASES}/{name}", body, user, content_type=MERGE, user_agent="tests")
     current = both.quick.store.latest("leases.coordination.k8s.io", f"default/{name}")
     return both.quick.running.engine.renewals.find(request, current, "2026-12-01T00:00:00Z") is not None
 
@@ -317,6 +317,12 @@ def test_after_anything_else_a_renewal_is_looked_at_anew(both: Both, method: str
     assert not is_known(both, name, renewal(2))
     for second in range(2, 4):
         both.send("PATCH", f"{LEASES}/{name}", renewal(second), MERGE)
+
+
+def test_what_one_user_may_renew_says_nothing_about_another(both: Both) -> None:
+    name = known_lease(both)
+    assert is_known(both, name, renewal(2))
+    assert not is_known(both, name, renewal(2), User("system:node:other", ("system:nodes",)))
 
 
 def test_a_clock_that_goes_back_leaves_the_order_of_managers_right(both: Both) -> None:
