@@ -53,9 +53,14 @@ def timestamp(seconds: float) -> str:
 @lru_cache(maxsize=16)
 def _whole_second(seconds: int) -> str:
     """Hundreds of writes fall into the same second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _in_utc(seconds, "seconds")
 
 
 def micro_timestamp(seconds: float) -> str:
     """metav1.MicroTime, as Leases carry it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _in_utc(seconds, "microseconds")
+
+
+def _in_utc(seconds: float, precision: str) -> str:
+    """Not strftime, which takes several times as long: every write has a time in it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=precision)[: -len("+00:00")] + "Z"

@@ -53,7 +53,8 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(transport, NAME) as client:
         # A task of its own: told to stop, it stops even while it waits for a server that never comes.
-        working = asyncio.create_task(Process(client, settings, controllers, synced=keep_what_is_loaded).run(listener))
+        process = Process(client, settings, controllers, collector=Collector())
+        working = asyncio.create_task(process.run(listener))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -64,10 +65,17 @@ async def run(transport: Transport, settings: Settings, controllers: Sequence[St
     return 0
 
 
-def keep_what_is_loaded() -> None:
-    """Caches are large, and most of what they hold stays: the collector need not look at it again and again."""
-    gc.collect()
-    gc.freeze()
+class Collector:
+    """Python's garbage collector need not look again and again at what the caches hold: it stays until it is replaced."""
+
+    def spare(self) -> None:
+        """Once the caches know everything. Each object of them still goes when nobody holds it any more."""
+        gc.collect()
+        gc.freeze()
+
+    def look_at_everything(self) -> None:
+        """At the end of a term, whose caches are garbage."""
+        gc.unfreeze()
 
 
 class Process:
@@ -78,13 +86,14 @@ class Process:
         controllers: Sequence[Start],
         world: World | None = None,
         stuck: Callable[[], None] = lambda: os._exit(STUCK),
-        synced: Callable[[], None] = lambda: None,
+        collector: Collector | None = None,
     ) -> None:
+        """`collector`: where the garbage collector is ours alone."""
         self._client = client
         self._settings = settings
         self._controllers = controllers
-        self._synced = synced
         self._world = world or RealWorld()
+        self._collector = collector
         self._registry = CollectorRegistry()
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
@@ -118,8 +127,12 @@ class Process:
         client = Client(FencedTransport(self._client.transport, self._election.leads), NAME)
         caches = Caches(client, self._world, self._registry)
         kit = Kit(client, caches, self._recorder, self._world, self._registry)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(run_controllers(kit, self._controllers, self._synced))
+        async with contextlib.AsyncExitStack() as stack:
+            if self._collector is not None:
+                stack.callback(self._collector.look_at_everything)
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            synced = self._collector.spare if self._collector is not None else lambda: None
+            group.create_task(run_controllers(kit, self._controllers, synced))
             if self._webhook is not None and self._settings.webhook is not None:
                 await self._webhook.ready.wait()
                 group.create_task(Registration(client, self._world, self._settings.webhook).keep())

@@ -286,25 +286,30 @@ def _read_page(reply: Reply) -> Page:
         raise Unreadable(f"the answer is not a list: {error}") from error
 
 
-def _read_events(lines: list[bytes]) -> tuple[list[tuple[str, bytes]], KubeError | None]:
-    """What came before an ERROR event still counts."""
+def _read_events(lines: bytes) -> tuple[list[tuple[str, bytes]], KubeError | None]:
+    """Of whole lines. What came before an ERROR event still counts."""
     events: list[tuple[str, bytes]] = []
-    for line in lines:
-        kind, raw = event = _read_event(line)
-        if kind == "ERROR":
-            return events, error_from(500, raw)
-        events.append(event)
+    start = 0
+    while (end := lines.find(b"\n", start)) >= 0:
+        if end > start:
+            kind, raw = event = _read_event(lines, start, end)
+            if kind == "ERROR":
+                return events, error_from(500, raw)
+            events.append(event)
+        start = end + 1
     return events, None
 
 
-def _read_event(line: bytes) -> tuple[str, bytes]:
-    """As all servers write it, the line need not be decoded: whoever reads the object reads every byte of it anyway."""
-    if line.startswith(_TYPE) and line.endswith(b"}"):
-        end = line.find(b'"', len(_TYPE))
-        if line.startswith(_OBJECT, end):
-            return line[len(_TYPE) : end].decode(), line[end + len(_OBJECT) : -1]
+def _read_event(lines: bytes, start: int, end: int) -> tuple[str, bytes]:
+    """As all servers write it, the line need not be decoded: whoever reads the object reads every byte of it anyway. Nor is it
+    copied: the object is cut out of all that came."""
+    if lines.startswith(_TYPE, start) and lines.startswith(b"}", end - 1):
+        kind = start + len(_TYPE)
+        stop = lines.find(b'"', kind, end)
+        if stop >= 0 and lines.startswith(_OBJECT, stop):
+            return lines[kind:stop].decode(), lines[stop + len(_OBJECT) : end - 1]
     try:
-        event = _event.decode(line)
+        event = _event.decode(lines[start:end])
         return event.type, bytes(event.object)
     except msgspec.MsgspecError as error:
         raise Unreadable(f"a line of the watch is not an event: {error}") from error
@@ -316,12 +321,14 @@ def _text_of(warning: str) -> str:
     return re.sub(r"\\(.)", r"\1", found.group(1)) if found else warning
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Pieces end anywhere, events end with their line; what comes after the last line is the beginning of a lost event."""
     rest = b""
     async for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\n") if rest else piece.split(b"\n")
-        if lines := [line for line in whole if line]:
-            yield lines
+        whole = rest + piece if rest else piece
+        end = whole.rfind(b"\n") + 1
+        rest = whole[end:]
+        if end:
+            yield whole
     if rest:
         raise Unreachable("the watch ended in the middle of an event")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -27,6 +28,12 @@ def key_of(thing: Identified) -> Key:
     return Key(thing.namespace, thing.name)
 
 
+@lru_cache(maxsize=4096)
+def _quoted(part: str, safe: str) -> str:
+    """Most names are asked for again and again."""
+    return quote(part, safe=safe)
+
+
 class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
     """One kind, as it is served. Compared by identity: there is one of each."""
 
@@ -50,9 +57,9 @@ class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
         """Without a namespace: all of them."""
         parts = [f"/apis/{self.group}" if self.group else "/api", self.version]
         if self.namespaced and namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _quoted(namespace, "")]
         parts.append(self.plural)
-        parts += [quote(part, safe="/") for part in (name, subresource) if part]
+        parts += [_quoted(part, "/") for part in (name, subresource) if part]
         return "/".join(parts)
 
     def decode(self, raw: bytes | msgspec.Raw) -> V:

@@ -12,6 +12,7 @@ from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.budgets import BudgetIndex
 from herder.server.kubelets import Kubelets
 from herder.server.registry import Registry
+from herder.server.renewals import Renewals
 from herder.server.resources import Resource
 from herder.server.served import Served
 from herder.server.store import Store
@@ -28,6 +29,7 @@ class Engine:
         self.access = Access(store, world, signer or Signer.make())
         self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write)
         self.templates = Templates()
+        self.renewals = Renewals()
         self.hub = Hub(store)
         self.budgets = BudgetIndex(store)
         # The way to the nodes; none where nobody gave us a certificate to show them.

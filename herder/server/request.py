@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -143,6 +144,7 @@ def parse_query(text: str) -> dict[str, str]:
     return dict(parse_qsl(text, keep_blank_values=True))
 
 
+@lru_cache(maxsize=4096)
 def parse_target(path: str) -> Target | None:
     """None when the path is not one of a resource (`/version`, `/apis`, `/api/v1`, ...)."""
     parts = [unquote(part) for part in path.strip("/").split("/")]

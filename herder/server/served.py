@@ -29,6 +29,9 @@ class Strategy(Protocol):
     status_alone: bool
     """Can the status be judged without the spec, and has no defaults of its own? Then the spec need not be read to write it."""
 
+    renewed: bool
+    """Is it patched again and again with nothing new but a time?"""
+
     def conform(self, obj: Document) -> str | None:
         """Brings what was read into shape; the sentence that says why it cannot be, if so."""
         ...

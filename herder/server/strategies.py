@@ -13,6 +13,7 @@ from herder.api.problems import Problem, not_supported
 from herder.api.validation import is_judged_again
 from herder.server.events import View
 from herder.server.metadata import finalizers_of, is_terminating, set_finalizers
+from herder.server.renewals import LEASES
 from herder.server.resources import Resource
 from herder.server.schema import Schema, check_schema
 
@@ -51,6 +52,7 @@ class BuiltinStrategy:
         self.has_generation = resource.qualified in HAS_GENERATION
         self.graceful = self.status_alone = self._is_pod
         self._protection = PROTECTION.get(resource.qualified)
+        self.renewed = resource.qualified == LEASES
 
     def conform(self, obj: Document) -> str | None:
         if self._is_crd:
@@ -185,6 +187,7 @@ class CustomStrategy:
     has_generation = True
     graceful = False
     status_alone = False
+    renewed = False
 
     def __init__(self, resource: Resource, schema: Schema, validate: Validate | None, default: Default | None) -> None:
         self._resource = resource

@@ -29,6 +29,7 @@ from herder.server.metadata import (
     same_but_for_version,
 )
 from herder.server.partial import read_partly
+from herder.server.renewals import LEASES, Renewal
 from herder.server.request import ANONYMOUS, ENGINE, User
 from herder.server.served import Served
 from herder.server.store import Record, StorageFullError, Store, StoreStopped
@@ -198,6 +199,14 @@ class Writes:
         outcome.advice = advice
         return outcome
 
+    async def renew(self, renewal: Renewal, time: bytes) -> Outcome:
+        """An update that is known to change nothing but the time of a Lease."""
+        current = renewal.record
+        now = timestamp(self.world.now()).encode()
+        record = renewal.again(self.store.reserve(), time, now)
+        await self._stored(LEASES, record, current)
+        return Outcome(record.raw)
+
     async def settled(self, served: Served, key: str) -> None:
         """What an answer rests on must be durable: a refusal because of a write that is then lost would be a lie."""
         try:
@@ -307,18 +316,20 @@ class Writes:
         raw = msgspec.json.encode(ordered(obj))
         if len(raw) > OBJECT_LIMIT:
             raise too_large_object(served, obj)
-        record = Record(key, revision, raw)
+        await self._stored(served.table, Record(key, revision, raw), current, removed=removed)
+        return Outcome(raw, current is None, removed)
+
+    async def _stored(self, table: str, record: Record, current: Record | None, *, removed: bool = False) -> None:
         try:
             if removed:
                 assert current is not None
-                written = self.store.remove(served.table, record, current)
+                written = self.store.remove(table, record, current)
             else:
-                written = self.store.put(served.table, record, current)
+                written = self.store.put(table, record, current)
             # A client that hangs up meanwhile does not take the write back.
             await written
         except (StorageFullError, StoreStopped) as error:
             raise _not_stored(error) from None
-        return Outcome(raw, current is None, removed)
 
 
 def _not_stored(error: StorageFullError | StoreStopped) -> status.ApiError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -21,6 +22,8 @@ class Index(msgspec.Struct, Generic[V], frozen=True, eq=False):
 
     name: str
     values: Callable[[Stored[V]], Iterable[str]]
+    # What the values are made of, where that is cheap to compare: as long as it stays the same, so do they.
+    made_of: Callable[[Stored[V]], object] | None = None
 
 
 def label(key: str, value: str) -> str:
@@ -28,11 +31,13 @@ def label(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
-BY_NAMESPACE: Index[Any] = Index("namespace", lambda stored: (stored.key.namespace,))
+BY_NAMESPACE: Index[Any] = Index("namespace", lambda stored: (stored.key.namespace,), attrgetter("key"))
 # By uid: another object of the owner's name is not the owner.
-BY_OWNER: Index[Any] = Index("owner", lambda stored: [owner.uid for owner in stored.owners])
-BY_NODE: Index[Any] = Index("node", lambda stored: (stored.node,) if stored.node else ())
-BY_LABEL: Index[Any] = Index("label", lambda stored: [f"{key}={value}" for key, value in stored.labels.items()])
+BY_OWNER: Index[Any] = Index("owner", lambda stored: [owner.uid for owner in stored.owners], attrgetter("owners"))
+BY_NODE: Index[Any] = Index("node", lambda stored: (stored.node,) if stored.node else (), attrgetter("node"))
+BY_LABEL: Index[Any] = Index(
+    "label", lambda stored: [f"{key}={value}" for key, value in stored.labels.items()], attrgetter("labels")
+)
 
 
 class Buckets(Generic[V]):
@@ -40,9 +45,13 @@ class Buckets(Generic[V]):
 
     def __init__(self, index: Index[V]) -> None:
         self._index = index
+        self._made_of = index.made_of
         self._keys: dict[str, dict[Key, None]] = {}
 
     def change(self, key: Key, old: Stored[V] | None, new: Stored[V] | None) -> None:
+        made_of = self._made_of
+        if old is not None and new is not None and made_of is not None and made_of(old) == made_of(new):
+            return
         before = () if old is None else self._values(old)
         after = () if new is None else self._values(new)
         if before == after:

@@ -144,13 +144,26 @@ class Reflector(Generic[V]):
 
     async def _take(self, batch: list[Event]) -> None:
         rest = iter(batch)
-        with collector_off():
-            version = self._take_list(rest)
-        if version is not None and self._fresh is not None:
-            await self._replace(self._fresh, version)
-        with collector_off():
+        if self._fresh is not None:
+            with collector_off():
+                version = self._take_list(rest)
+            if version is not None:
+                await self._replace(self._fresh, version)
+        told: dict[str, int] = {}
+        try:
             for kind, raw in rest:
+                told[kind] = told.get(kind, 0) + 1
                 self._take_event(kind, raw)
+        finally:
+            # Together: to count takes as long as to put an object into its place.
+            for kind, number in told.items():
+                self._count(kind, number)
+
+    def _count(self, kind: str, number: int) -> None:
+        if kind in self._counts.events:
+            self._counts.events[kind].inc(number)
+        else:
+            self._log.warning("an event of an unknown type", type=kind)
 
     def _take_list(self, events: Iterator[Event]) -> int | None:
         """Its resourceVersion once all of it is there; what follows is left for the watch."""
@@ -169,10 +182,8 @@ class Reflector(Generic[V]):
         return None
 
     def _take_event(self, kind: str, raw: bytes) -> None:
-        if kind not in self._counts.events:
-            self._log.warning("an event of an unknown type", type=kind)
+        if kind not in metrics.EVENTS:
             return
-        self._counts.events[kind].inc()
         if kind == "BOOKMARK":
             self._seen.advance(read_mark(raw).version)
             self._useful = True

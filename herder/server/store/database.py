@@ -120,6 +120,10 @@ class Database:
 
     def write(self, rows: Sequence[Row], compactions: Sequence[Compaction] = (), meta: Sequence[tuple[str, str]] = ()) -> None:
         """All of it durable, or nothing of it there."""
+        if len(rows) == 1 and not compactions and not meta:
+            self._insert(rows)  # one statement is a transaction by itself
+            self.commits += 1
+            return
         with _Transaction(self._connection):
             self._insert(rows)
             for key, value in meta:

@@ -58,6 +58,15 @@ class Record:
         self.terminating = head.deletionTimestamp is not None
         self._fields: dict[str, str] | None = None
 
+    def followed_by(self, revision: int, raw: bytes) -> Record:
+        """The next state of the object, where nothing changed of what is read out of it here."""
+        made = Record.__new__(Record)
+        made.key, made.revision, made.raw = self.key, revision, raw
+        made.name, made.namespace, made.uid = self.name, self.namespace, self.uid
+        made.labels, made.owners, made.terminating = self.labels, self.owners, self.terminating
+        made._fields = None
+        return made
+
     def document(self) -> dict[str, Any]:
         """A fresh copy that the caller may change."""
         return msgspec.json.decode(self.raw)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from herder.api.problems import forbidden, invalid
+from herder.api.world import timestamp
 from herder.server import builtin_schemas, status
 from herder.server.bodies import IGNORE, STRICT, as_object, check_depth, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
@@ -148,9 +149,28 @@ def _check_fields(request: Request, served: Served, new: Document, partial: bool
 
 
 async def patch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
-    if media_type(request) == APPLY_PATCH:
+    kind = media_type(request)
+    if kind == APPLY_PATCH:
         check_patch_type(request, served)
         return await apply(engine, served, target, request)
+    if served.strategy.renewed and kind == MERGE_PATCH and not target.subresource:
+        return await _patch_lease(engine, served, target, request)
+    return await _patch(engine, served, target, request)
+
+
+async def _patch_lease(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    """Most likely the same as the last one, but for its time."""
+    key = key_of(target.namespace, target.name)
+    known = engine.renewals.find(request, engine.store.latest(served.table, key), timestamp(engine.world.now()))
+    if known is None:
+        answer = await _patch(engine, served, target, request)
+        engine.renewals.learn(request, engine.store.latest(served.table, key))
+        return answer
+    outcome = await engine.writes.renew(*known)
+    return one(request, served, outcome.raw, engine.world.now())
+
+
+async def _patch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     partial = _is_partial(request, served, target)
     make = patched(request, served, target, read_patch(request, served, served.schema.root.raw), partial=partial)
     intent = Intent(request.manager, request.dry_run, target.subresource, partial=partial, user=request.user)

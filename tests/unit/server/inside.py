@@ -38,8 +38,9 @@ class StillWorld:
 
 
 class Inside:
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, world: StillWorld) -> None:
         self.running = running
+        self.world = world
         self.router = running.router
         self.store = running.engine.store
 
@@ -65,10 +66,11 @@ class Inside:
 @asynccontextmanager
 async def engine_inside(folder: Path, world: StillWorld | None = None) -> AsyncGenerator[Inside]:
     database = Database(folder / "herder.db")
-    running = Running(Store(database, InlineWriter(database)), world or StillWorld())
+    world = world or StillWorld()
+    running = Running(Store(database, InlineWriter(database)), world)
     await running.start()
     try:
-        yield Inside(running)
+        yield Inside(running, world)
     finally:
         await running.stop()
 

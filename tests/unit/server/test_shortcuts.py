@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from herder.server.request import Response
+from herder.server.request import ENGINE, Response, User
 from tests.unit.server.inside import Inside, engine_inside
 
 Json = dict[str, Any]
@@ -31,6 +31,11 @@ class Both:
         self.quick = quick
         self._plain = plain
         self.numbers = count(1)
+
+    def pass_time(self, seconds: float) -> None:
+        """Or go back."""
+        for engine in (self.quick, self._plain):
+            engine.world.seconds += seconds
 
     def send(self, method: str, path: str, body: bytes, content_type: str = "application/json") -> Response:
         """What both answered."""
@@ -51,9 +56,10 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Generator[Both]:
         stack = AsyncExitStack()
         folders: list[Path] = [tmp_path_factory.mktemp(name) for name in ("quick", "plain")]
         quick, plain = [runner.run(stack.enter_async_context(engine_inside(folder))) for folder in folders]
-        strategies = [engine.running.engine.served("", "v1", "pods").strategy for engine in (quick, plain)]
-        assert strategies[0] is not strategies[1]
-        strategies[1].status_alone = False
+        for group, plural, shortcut in (("", "pods", "status_alone"), ("coordination.k8s.io", "leases", "renewed")):
+            strategies = [engine.running.engine.served(group, "v1", plural).strategy for engine in (quick, plain)]
+            assert strategies[0] is not strategies[1]
+            setattr(strategies[1], shortcut, False)
         yield Both(runner, quick, plain)
         runner.run(stack.aclose())
 
@@ -203,3 +209,131 @@ def test_a_pod_that_is_going_ends_with_the_same_patch(both: Both) -> None:
     both.send("PATCH", f"{PODS}/{name}/status", b'{"status":{"phase":"Failed"}}', MERGE)
     both.send("PATCH", f"{PODS}/{name}", b'{"metadata":{"finalizers":null}}', MERGE)
     assert both.send("GET", f"{PODS}/{name}", b"").status == 404
+
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+TIMES = st.sampled_from(
+    [
+        *(f"2026-01-01T00:00:0{second}.000001Z" for second in range(6)),
+        *("2026-01-01T00:00:00Z", "2026-02-30T00:00:00.000000Z", "2026-01-01T00:00:60.000000Z", "2026-01-01T02:00:00.000000+01:00"),
+        *("0000-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z", "never", "", None, 5),
+    ]
+)
+RENEWALS = st.fixed_dictionaries(
+    {"renewTime": TIMES},
+    optional={
+        "holderIdentity": st.sampled_from(["me", "me", "somebody", "2026-01-01T00:00:01.000001Z", "7", None]),
+        "leaseDurationSeconds": st.sampled_from([40, 40, 0, "40"]),
+        "leaseTransitions": st.sampled_from([1, -1, True]),
+        "acquireTime": st.sampled_from(["2026-01-01T00:00:01.000001Z", None]),
+        "unknown": st.just(1),
+    },
+)
+STEPS = st.tuples(
+    RENEWALS,
+    st.sampled_from(["none", "none", "version", "uid", "both", "old version", "other uid"]),
+    st.sampled_from([MERGE, MERGE, STRATEGIC]),
+    st.sampled_from(["?fieldManager=me", "?fieldManager=me", "", "?fieldManager=me&dryRun=All", "?fieldValidation=Strict"]),
+    st.sampled_from([0, 0, 1, 10, -5]),
+    WRITING,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, min_size=3, max_size=8), again=st.integers(1, 3))
+def test_a_renewal_like_the_last_one_does_what_it_would_do_by_itself(both: Both, steps: list[Any], again: int) -> None:
+    name = f"lease-{next(both.numbers)}"
+    lease = {"metadata": {"name": name, "annotations": {"a": "\0time\0"}}, "spec": {"leaseDurationSeconds": 40}}
+    both.send("POST", LEASES, msgspec.json.encode(lease))
+    for spec, metadata, kind, query, seconds, writing in steps:
+        for number in range(again):
+            both.pass_time(seconds)
+            later = {"renewTime": f"2026-01-02T00:00:00.00000{number}Z"} if number else {}
+            patch = {"metadata": _named(both, name, metadata), "spec": {**spec, **later}}
+            both.send("PATCH", f"{LEASES}/{name}{query}", _text(patch, writing), kind)
+    both.send("GET", f"{LEASES}/{name}", b"")
+
+
+def _named(both: Both, name: str, which: str) -> Json:
+    """What of the Lease's own metadata the patch names."""
+    stored = msgspec.json.decode(both.send("GET", f"{LEASES}/{name}", b"").body)["metadata"]
+    version = "1" if which == "old version" else stored["resourceVersion"]
+    uid = "other" if which == "other uid" else stored["uid"]
+    named = {"version": ["resourceVersion"], "old version": ["resourceVersion"], "uid": ["uid"], "other uid": ["uid"]}
+    fields = ["resourceVersion", "uid"] if which == "both" else named.get(which, [])
+    return {field: value for field, value in (("resourceVersion", version), ("uid", uid)) if field in fields}
+
+
+def renewal(second: int, **metadata: str) -> bytes:
+    spec = {"holderIdentity": "me", "leaseDurationSeconds": 40, "renewTime": f"2026-01-01T00:00:{second:02d}.000000Z"}
+    return msgspec.json.encode({**({"metadata": metadata} if metadata else {}), "spec": spec})
+
+
+def known_lease(both: Both) -> str:
+    """One that was renewed twice, so that the next renewal is known."""
+    name = f"known-{next(both.numbers)}"
+    both.send("POST", LEASES, msgspec.json.encode({"metadata": {"name": name}, "spec": {"holderIdentity": "me"}}))
+    for second in range(2):
+        assert both.send("PATCH", f"{LEASES}/{name}", renewal(second), MERGE).status == 200
+    return name
+
+
+def is_known(both: Both, name: str, body: bytes, user: User = ENGINE) -> bool:
+    request = both.quick.request("PATCH", f"{LEASES}/{name}", body, user, content_type=MERGE, user_agent="tests")
+    current = both.quick.store.latest("leases.coordination.k8s.io", f"default/{name}")
+    return both.quick.running.engine.renewals.find(request, current, "2026-12-01T00:00:00Z") is not None
+
+
+def test_a_renewal_that_comes_again_is_taken_for_what_it_was(both: Both) -> None:
+    name = known_lease(both)
+    assert is_known(both, name, renewal(2))
+    for second in range(2, 5):
+        answer = both.send("PATCH", f"{LEASES}/{name}", renewal(second), MERGE)
+        assert msgspec.json.decode(answer.body)["spec"]["renewTime"].startswith(f"2026-01-01T00:00:0{second}")
+
+
+def test_a_renewal_of_a_named_state_is_refused_when_another_came_before_it(both: Both) -> None:
+    name = known_lease(both)
+    seen = msgspec.json.decode(both.send("GET", f"{LEASES}/{name}", b"").body)["metadata"]["resourceVersion"]
+    first = both.send("PATCH", f"{LEASES}/{name}", renewal(2, resourceVersion=seen), MERGE)
+    version = msgspec.json.decode(first.body)["metadata"]["resourceVersion"]
+    assert is_known(both, name, renewal(3, resourceVersion=version))
+    assert both.send("PATCH", f"{LEASES}/{name}", renewal(3, resourceVersion=version), MERGE).status == 200
+    assert both.send("PATCH", f"{LEASES}/{name}", renewal(4, resourceVersion=version), MERGE).status == 409
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [
+        ("PATCH", b'{"metadata":{"labels":{"a":"b"}}}'),
+        ("PATCH", b'{"spec":{"holderIdentity":"other"}}'),
+        ("PATCH", b'{"metadata":{"managedFields":[]}}'),
+        ("DELETE", b""),
+    ],
+)
+def test_after_anything_else_a_renewal_is_looked_at_anew(both: Both, method: str, body: bytes) -> None:
+    name = known_lease(both)
+    both.send(method, f"{LEASES}/{name}", body, MERGE if body else "application/json")
+    assert not is_known(both, name, renewal(2))
+    for second in range(2, 4):
+        both.send("PATCH", f"{LEASES}/{name}", renewal(second), MERGE)
+
+
+def test_what_one_user_may_renew_says_nothing_about_another(both: Both) -> None:
+    name = known_lease(both)
+    assert is_known(both, name, renewal(2))
+    assert not is_known(both, name, renewal(2), User("system:node:other", ("system:nodes",)))
+
+
+def test_a_clock_that_goes_back_leaves_the_order_of_managers_right(both: Both) -> None:
+    name = known_lease(both)
+    both.pass_time(5)
+    both.send("PATCH", f"{LEASES}/{name}?fieldManager=other", b'{"metadata":{"labels":{"a":"b"}}}', MERGE)
+    both.pass_time(5)
+    for second in range(2, 4):
+        both.send("PATCH", f"{LEASES}/{name}", renewal(second), MERGE)
+    both.pass_time(-8)
+    answer = both.send("PATCH", f"{LEASES}/{name}", renewal(4), MERGE)
+    managers = [entry["manager"] for entry in msgspec.json.decode(answer.body)["metadata"]["managedFields"]]
+    assert managers == ["tests", "other"]
+    both.pass_time(8)
