@@ -105,8 +105,10 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         observed = Observed("Pending", lack.reason, lack.message)
         status = status_of(instance, observed, None, snapshot.found.claims, now)
         old = instance.status
-        told = old is not None and old.reason == lack.reason and old.message == lack.message
-        events = () if told else (Event("Warning", lack.reason, lack.message),)
+        # Progress is for the status: one event for each thing that is waited for.
+        told = old is not None and old.reason == lack.reason
+        kind = "Normal" if lack.reason == reasons.WAITING_FOR_DATA_VOLUME else "Warning"
+        events = () if told else (Event(kind, lack.reason, lack.message),)
         return InstancePlan(add_finalizer=finalizer, status=status, events=events)
     pod = launcher_pod(snapshot.document, instance.spec)
     name = pod["metadata"]["name"]
