@@ -22,7 +22,7 @@ NOT_MADE = 'waiting for ephemeral volume controller to create the persistentvolu
 DELETED = 'persistentvolumeclaim "{}" is being deleted'
 LOST = 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"'
 ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
-NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+NO_VOLUME = 'persistentvolume "{}" not found'
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 WRONG_ZONE = "node(s) had no available volume zone"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -43,26 +43,26 @@ class Volumes(Rule):
         said = next((sentence for sentence in sentences if sentence), "")
         if said or not pod.claims:
             return said
-        claims = (snapshot.storage.claims[pod.namespace, claim.name] for claim in pod.claims)
-        return UNBOUND if any(not is_bound(one) and not snapshot.storage.binds_late(one) for one in claims) else ""
+        claims = [snapshot.storage.claims[pod.namespace, claim.name] for claim in pod.claims]
+        if any(not is_bound(one) and not snapshot.storage.binds_late(one) for one in claims):
+            return UNBOUND
+        missing = (one.spec.volume_name for one in claims if is_bound(one) and one.spec.volume_name not in snapshot.storage.volumes)
+        return next((NO_VOLUME.format(name) for name in missing), "")
 
     def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
         if not pod.claims:
             return ()
         nodes, storage = snapshot.nodes, snapshot.storage
-        elsewhere, missing, unbindable, zones = nobody(nodes), nobody(nodes), nobody(nodes), nobody(nodes)
+        elsewhere, unbindable, zones = nobody(nodes), nobody(nodes), nobody(nodes)
         for claim in (storage.claims[pod.namespace, one.name] for one in pod.claims):
-            if not is_bound(claim):
-                unbindable |= ~_can_be_made(nodes, claim, storage.class_of(claim))
-                continue
-            volume = storage.volumes.get(claim.spec.volume_name)
-            if volume is None:
-                missing |= nodes.alive
-            else:
+            if is_bound(claim):
+                volume = storage.volumes[claim.spec.volume_name]
                 elsewhere |= ~_reachable(nodes, volume)
                 zones |= _in_other_zone(nodes, volume)
-        zones &= ~(elsewhere | missing | unbindable)
-        return [Refusal(reason, mask) for reason, mask in _listed(elsewhere, unbindable, missing, zones) if mask.any()]
+            else:
+                unbindable |= ~_can_be_made(nodes, claim, storage.class_of(claim))
+        zones &= ~(elsewhere | unbindable)
+        return (Refusal(ELSEWHERE, elsewhere), Refusal(NONE_TO_BIND, unbindable), Refusal(WRONG_ZONE, zones))
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         if event.what is What.CLAIM_CHANGED:
@@ -76,10 +76,6 @@ class Volumes(Rule):
         if found.status.phase == "Lost":
             return LOST.format(claim.name, found.spec.volume_name)
         return DELETED.format(claim.name) if found.being_deleted else ""
-
-
-def _listed(elsewhere: Mask, unbindable: Mask, missing: Mask, zones: Mask) -> tuple[tuple[str, Mask], ...]:
-    return ((ELSEWHERE, elsewhere), (NONE_TO_BIND, unbindable), (NO_VOLUME, missing), (WRONG_ZONE, zones))
 
 
 def _reachable(nodes: Nodes, volume: PersistentVolume) -> Mask:
