@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from herder.cli.placement import gather
 from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.kube.errors import AlreadyExists
-from herder.kube.resources import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Anything, Key
+from herder.kube.resources import CLAIMS, NAMESPACES, NODES, PODS, VOLUMES, Anything, Key
 from herder.rules.placement import RULES, Snapshot, decide, message, needs_of
-from herder.rules.placement.gather import Everything, snapshot_of
+from herder.rules.placement.gather import snapshot_of
 from tests.agreement import generated
 from tests.agreement.generated import Generated
 from tests.agreement.kube_scheduler import asked_scheduler
@@ -29,12 +30,12 @@ SEEDS = 4
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    first, more = metafunc.config.getoption("--seed"), metafunc.config.getoption("--seeds")
+    first, more = int(str(metafunc.config.getoption("--seed"))), int(str(metafunc.config.getoption("--seeds")))
     metafunc.parametrize("seed", range(first, first + max(SEEDS, more)))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Engine]:
     """An API server of its own: nobody else may place these pods."""
     try:
         with run_api_server(tmp_path_factory.mktemp("agreement")) as engine:
@@ -77,11 +78,6 @@ async def _remove(client: Client, resource: Anything, namespace: str, name: str)
     key = Key(namespace, name)
     await client.patch(resource, key, {"metadata": {"finalizers": None}})
     await client.delete(resource, key, grace_period_seconds=0)
-
-
-async def gather(client: Client) -> Everything:
-    lists = [await client.list(one) for one in (NODES, PODS, NAMESPACES, CLAIMS, VOLUMES, STORAGE_CLASSES)]
-    return Everything(*(one.items for one in lists))
 
 
 def ours(snapshot: Snapshot, pod: Any) -> tuple[list[str], str]:
