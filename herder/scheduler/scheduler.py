@@ -42,7 +42,7 @@ class Scheduler:
         self._line = Line()
         self._waiting = Waiting()
         self._slots = asyncio.Semaphore(MOST_WRITES)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._pods = kit.caches.of(PODS)
         # Before our own subscription: when we hear of a pod, the snapshot shows it.
         self._view = View(kit.caches, self._happened)
@@ -174,11 +174,11 @@ class Scheduler:
 
     def _write(self, what: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(what)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._written)
 
     def _written(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         self._slots.release()
         error = None if task.cancelled() else task.exception()
         if error is not None:

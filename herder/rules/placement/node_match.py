@@ -17,6 +17,11 @@ def picked(nodes: Nodes, selector: NodeSelector) -> Mask:
     return nodes.remember(selector, lambda: _picked(nodes, selector))
 
 
+def reaching(nodes: Nodes, selector: NodeSelector) -> Mask:
+    """Of a volume. kube-scheduler looks at labels only there: what it says of names is passed over."""
+    return nodes.remember(("volume", selector), lambda: _picked(nodes, _without_names(selector)))
+
+
 def picked_by_term(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
     return nodes.remember(term, lambda: _by_term(nodes, term))
 
@@ -43,6 +48,15 @@ def _by_term(nodes: Nodes, term: NodeSelectorTerm) -> Mask:
     for test in fields:
         mask &= _by_name(nodes, test)
     return mask
+
+
+def _without_names(selector: NodeSelector) -> NodeSelector:
+    everywhere = NodeSelectorRequirement(key="", operator="DoesNotExist")
+    terms = [
+        NodeSelectorTerm(match_expressions=(*(term.match_expressions or ()), *((everywhere,) if term.match_fields else ())))
+        for term in selector.node_selector_terms
+    ]
+    return NodeSelector(node_selector_terms=tuple(terms))
 
 
 def _by_labels(nodes: Nodes, labels: tuple[tuple[str, str], ...]) -> Mask:

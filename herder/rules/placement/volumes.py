@@ -10,7 +10,7 @@ from herder.api.core import PersistentVolume, PersistentVolumeClaim, StorageClas
 from herder.rules.placement.columns import Mask
 from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import Claim, Needs
-from herder.rules.placement.node_match import nobody, picked
+from herder.rules.placement.node_match import nobody, reaching
 from herder.rules.placement.nodes import Nodes
 from herder.rules.placement.rule import Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
@@ -80,7 +80,7 @@ class Volumes(Rule):
 
 def _reachable(nodes: Nodes, volume: PersistentVolume) -> Mask:
     affinity = volume.spec.node_affinity
-    return picked(nodes, affinity.required) if affinity is not None and affinity.required is not None else nodes.alive
+    return reaching(nodes, affinity.required) if affinity is not None and affinity.required is not None else nodes.alive
 
 
 def _can_be_made(nodes: Nodes, claim: PersistentVolumeClaim, its_class: StorageClass | None) -> Mask:

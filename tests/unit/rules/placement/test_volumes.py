@@ -47,6 +47,13 @@ def test_a_pod_goes_where_its_volume_can_be_reached() -> None:
     assert cluster.message(using()) == "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity."
 
 
+def test_names_of_nodes_in_a_volume_are_passed_over_as_kube_scheduler_does() -> None:
+    named = volume()
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["a"]}]
+    named["spec"] = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchFields": fields}]}}}
+    assert Cluster(node("a"), node("b"), claim(), named).fitting(using()) == ["a", "b"]
+
+
 def test_by_the_labels_of_old_volumes_only_nodes_with_zones_are_judged() -> None:
     cluster = Cluster(node("a", "z1"), node("b", "z2"), node("c"), claim(), volume(labels={ZONE: "z1__z9"}))
     assert cluster.fitting(using()) == ["a", "c"]
