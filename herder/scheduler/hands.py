@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from herder.api.core import Pod
+from herder.api.storage import SELECTED_NODE
 from herder.api.world import timestamp
 from herder.kube.cache import Stored
 from herder.kube.client import STRATEGIC_PATCH
 from herder.kube.errors import Conflict, KubeError, NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import CLAIMS, PODS, Key
-from herder.rules.placement.storage import SELECTED_NODE
 
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
 TRIES = 5

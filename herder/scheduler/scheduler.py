@@ -13,12 +13,13 @@ from typing import Any
 import structlog
 
 from herder.api.core import Pod
+from herder.api.storage import SELECTED_NODE
 from herder.kube.cache import Change, Stored
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
 from herder.kube.resources import PODS, Key
 from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, decide, message, needs_of, still_fits
-from herder.rules.placement.storage import SELECTED_NODE, is_bound
+from herder.rules.placement.storage import is_bound
 from herder.scheduler.hands import Hands
 from herder.scheduler.line import Line
 from herder.scheduler.metrics import scheduler_metrics_of

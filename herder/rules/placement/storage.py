@@ -7,7 +7,6 @@ from collections import Counter
 from herder.api.core import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 ONE_POD = "ReadWriteOncePod"
 # The class before it had a field of its own.
 OLD_CLASS = "volume.beta.kubernetes.io/storage-class"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from herder.api.core import PersistentVolume, PersistentVolumeClaim, StorageClass
+from herder.api.storage import SELECTED_NODE
 from herder.rules.placement.columns import Mask
 from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import Claim, Needs
@@ -14,7 +15,7 @@ from herder.rules.placement.node_match import nobody, reaching
 from herder.rules.placement.nodes import Nodes
 from herder.rules.placement.rule import Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
-from herder.rules.placement.storage import SELECTED_NODE, is_bound
+from herder.rules.placement.storage import is_bound
 
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 NOT_FOUND = 'persistentvolumeclaim "{}" not found'
