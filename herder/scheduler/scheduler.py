@@ -15,9 +15,10 @@ import structlog
 from herder.api.core import Pod
 from herder.api.storage import SELECTED_NODE
 from herder.kube.cache import Change, Stored
+from herder.kube.enqueue import controlled_by
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
-from herder.kube.resources import PODS, Key
+from herder.kube.resources import INSTANCES, PODS, Key
 from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, decide, message, needs_of, still_fits
 from herder.rules.placement.storage import is_bound
 from herder.scheduler.hands import Hands
@@ -45,6 +46,7 @@ class Scheduler:
         self._slots = asyncio.Semaphore(MOST_WRITES)
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._pods = kit.caches.of(PODS)
+        self._instances = kit.caches.of(INSTANCES)
         # Before our own subscription: when we hear of a pod, the snapshot shows it.
         self._view = View(kit.caches, self._happened)
         self._pods.subscribe(self._pod_changed)
@@ -94,6 +96,15 @@ class Scheduler:
         waits = not spec.node_name and not spec.scheduling_gates and not pod.being_deleted and pod.status.phase not in FINISHED
         return waits and spec.scheduler_name in self._names
 
+    def _is_wanted(self, stored: Stored[Pod]) -> bool:
+        """A guest's pod whose instance is gone must not run: there may be another instance by now. It is about to be removed."""
+        owner = stored.controller
+        key = next(iter(controlled_by(INSTANCES)(stored)), None)
+        if key is None or owner is None:
+            return True
+        instance = self._instances.stored(key)
+        return instance is not None and instance.uid == owner.uid and not instance.deleting
+
     # One pod.
 
     def _try(self, key: Key) -> None:
@@ -101,6 +112,11 @@ class Scheduler:
         stored = self._pods.stored(key)
         pod = view_of(stored)
         if stored is None or pod is None or not self._is_ours(pod):
+            self._slots.release()
+            return
+        if not self._is_wanted(stored):
+            # Made by a request that was late; or we know of the pod before we know of its instance.
+            self._again(key, "error")
             self._slots.release()
             return
         try:

@@ -48,6 +48,11 @@ class Town:
     async def node_of(self, name: str) -> str:
         return (await self.get(name)).spec.node_name
 
+    async def node_of_any(self, name: str) -> str:
+        """Also of one that may be gone by now."""
+        found = await self.client.find(PODS, Key("default", name))
+        return found.spec.node_name if found is not None else ""
+
     async def condition(self, name: str) -> str:
         found = [one for one in (await self.get(name)).status.conditions if one.type == "PodScheduled"]
         return found[0].message if found else ""

@@ -33,6 +33,17 @@ def test_pods_of_other_schedulers_are_left_alone() -> None:
     play(scenario)
 
 
+def test_the_pod_of_an_instance_that_is_gone_is_not_placed() -> None:
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "gone", "uid": "1", "controller": True}
+        await town.pod("p", metadata={"ownerReferences": [owner]})
+        await rest()
+        assert await town.node_of_any("p") == ""
+
+    play(scenario)
+
+
 def test_a_pod_that_no_node_will_have_says_why_and_goes_when_there_is_one() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", cpu="1")
