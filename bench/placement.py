@@ -30,6 +30,7 @@ from herder.kube.resources import NODES, PODS, Key
 from herder.rules.placement import RULES, Offer, Snapshot, decide, needs_of
 from tests.agreement.kube_scheduler import configuration, start_scheduler
 from tests.engines.engine import Engine
+from tests.engines.install import install_on
 from tests.engines.kubernetes import run_api_server
 from tests.engines.processes import Child, free_ports
 
@@ -59,6 +60,8 @@ def run(options: Options) -> Report:
     nodes, pods = options.pick(5000, 500), options.pick(1000, 100)
     rows = {case: [_ours(spec, nodes, pods)] for case, spec in cases().items()}
     with temporary(options) as folder, run_api_server(folder) as engine:
+        # Our scheduler knows whose pods are those of machines.
+        install_on(engine, judged=False)
         measured = asyncio.run(_measure(engine, folder, nodes, pods))
     shown: list[Row] = []
     for case, (ours,) in rows.items():
