@@ -44,7 +44,9 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("pods",), *READ, "create", "patch", "delete"),
     _rule("", ("pods/status",), "patch"),
     _rule("", ("pods/binding",), "create"),
-    _rule("", ("nodes", "persistentvolumeclaims", "secrets", "configmaps"), *READ),
+    _rule("", ("nodes", "namespaces", "persistentvolumeclaims", "secrets", "configmaps"), *READ),
+    # The scheduler marks a claim that waits for its first pod with that pod's node.
+    _rule("", ("persistentvolumeclaims",), "patch"),
     # To register the webhook.
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
 ]

@@ -11,6 +11,7 @@ import click
 
 from herder.app import backup_commands as backup_commands  # adds its commands
 from herder.app import controllers_command as controllers_command
+from herder.app import explain_command as explain_command
 from herder.app import install_command as install_command
 from herder.app import logs
 from herder.app import node_command as node_command

@@ -11,6 +11,6 @@ EMBEDDED_NAMES = (SCHEDULER_NAME, "default-scheduler")
 
 def scheduler(names: tuple[str, ...]) -> Start:
     def start(kit: Kit) -> Runs:
-        return Scheduler.start(kit, names)
+        return Scheduler(kit, names)
 
     return start

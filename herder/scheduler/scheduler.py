@@ -1,120 +1,100 @@
-"""Places pods that ask for us: looks at all nodes, assumes the choice, binds.
+"""Places pods that ask for us: asks the rules about all nodes, assumes the choice, and binds while the next is decided.
 
-A first version, small on purpose: it knows room, labels, taints, cordons, and where volumes are.
+One decision stands on the one before, so they are taken one at a time; writes go out beside them. Between asking the rules and
+assuming or parking nothing is waited for: no event can come in between and be missed.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
-import msgspec
+import structlog
 
-from herder.api.core import Node, Pod
-from herder.api.world import timestamp
+from herder.api.core import Pod
+from herder.api.storage import SELECTED_NODE
 from herder.kube.cache import Change, Stored
-from herder.kube.client import STRATEGIC_PATCH
-from herder.kube.controller import AGAIN, DONE, Result, Work
 from herder.kube.enqueue import controlled_by
-from herder.kube.errors import Conflict, NotFound
+from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
-from herder.kube.queue import Queue
-from herder.kube.resources import CLAIMS, INSTANCES, NODES, PODS, VOLUMES, Key
-from herder.rules.matching.resources import Amounts, pod_requests
-from herder.rules.placement import Candidate, Disks, claims_of, disks_of, place
+from herder.kube.resources import INSTANCES, PODS, Key
+from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, decide, message, needs_of, still_fits
+from herder.rules.placement.storage import is_bound
+from herder.scheduler.hands import Hands
+from herder.scheduler.line import Line
+from herder.scheduler.metrics import scheduler_metrics_of
+from herder.scheduler.view import FINISHED, View, view_of
+from herder.scheduler.waiting import Waiter, Waiting
 
-# They decide one after the other all the same: nothing is waited for between a look at the nodes and the choice. What they wait
-# for together is the API server.
-WORKERS = 16
-FINISHED = ("Succeeded", "Failed")
-BINDING = {"apiVersion": "v1", "kind": "Binding"}
+log = structlog.get_logger()
+# Writes that are on their way at once. More would only wait at the API server.
+MOST_WRITES = 64
+# Decisions after which others get their turn, when nothing has to be waited for.
+IN_A_ROW = 4
 
 
 class Scheduler:
     name = "scheduler"
 
     def __init__(self, kit: Kit, names: tuple[str, ...]) -> None:
-        self._client = kit.client
-        self._world = kit.world
-        self._recorder = kit.recorder
         self._names = names
+        self._hands = Hands(kit)
+        self._metrics = scheduler_metrics_of(kit.registry)
+        self._line = Line()
+        self._waiting = Waiting()
+        self._slots = asyncio.Semaphore(MOST_WRITES)
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._pods = kit.caches.of(PODS)
-        self._nodes = kit.caches.of(NODES)
         self._instances = kit.caches.of(INSTANCES)
-        self._claims = kit.caches.of(CLAIMS)
-        self._volumes = kit.caches.of(VOLUMES)
-        # Bound by us and not yet seen so: it holds its room already.
-        self._assumed: dict[Key, str] = {}
-        # Who holds room where, and how much of each node is taken by all of them.
-        self._holders: dict[Key, tuple[str, Amounts]] = {}
-        self._used: dict[str, Amounts] = {}
-        # Found no node. Looked at again when there is more room, or another node.
-        self._waiting: dict[Key, None] = {}
+        # Before our own subscription: when we hear of a pod, the snapshot shows it.
+        self._view = View(kit.caches, self._happened)
+        self._pods.subscribe(self._pod_changed)
 
-    @classmethod
-    def start(cls, kit: Kit, names: tuple[str, ...]) -> Work:
-        self, queue = cls(kit, names), kit.queue(cls.name)
-        self._pods.subscribe(lambda change: self._pod_changed(change, queue))
-        self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        for cache in (self._claims, self._volumes):
-            cache.subscribe(lambda change: self._disk_changed(queue))
-        return kit.work(self, queue, WORKERS)
+    async def run(self) -> None:
+        try:
+            number = 0
+            while True:
+                await self._slots.acquire()
+                key = await self._line.get()
+                self._try(key)
+                number += 1
+                if number % IN_A_ROW == 0:
+                    await asyncio.sleep(0)
+        finally:
+            for task in tuple(self._tasks):
+                task.cancel()
 
-    def _pod_changed(self, change: Change[Pod], queue: Queue) -> None:
-        pod = change.new.view if change.new is not None else None
-        if pod is None or pod.spec.node_name:
-            self._assumed.pop(change.key, None)
-            self._waiting.pop(change.key, None)
-            self._release(change.key)
-        if pod is not None and pod.spec.node_name and pod.status.phase not in FINISHED:
-            self._hold(change.key, pod.spec.node_name, pod)
-        if pod is None or pod.status.phase in FINISHED:
-            self._room_is_free(queue)
-        elif self._is_ours(pod):
-            queue.add(change.key)
+    # What comes in.
 
-    def _node_changed(self, change: Change[Node], queue: Queue) -> None:
-        if change.new is not None and (change.old is None or _offer(change.old) != _offer(change.new)):
-            self._room_is_free(queue)
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        key, pod = change.key, view_of(change.new)
+        if pod is None or not self._is_ours(pod):
+            self._line.forget(key)
+            self._waiting.remove(key)
+            self._count_waiting()
+        elif key in self._view.assumed and key not in self._waiting:
+            return
+        elif (waiter := self._waiting.get(key)) is None:
+            if key not in self._line:
+                self._line.add_later(key, *_rank(pod))
+        elif needs_of(pod) != waiter.needs:
+            self._waiting.remove(key)
+            self._line.add(key, *_rank(pod))
 
-    def _disk_changed(self, queue: Queue) -> None:
-        for key in tuple(self._waiting):
-            stored = self._pods.stored(key)
-            if stored is not None and claims_of(stored.view):
-                del self._waiting[key]
-                queue.add(key)
-
-    def _room_is_free(self, queue: Queue) -> None:
-        for key in tuple(self._waiting):
-            del self._waiting[key]
-            queue.add(key)
-
-    def _hold(self, key: Key, node: str, pod: Pod) -> None:
-        asked = pod_requests(pod)
-        self._holders[key] = (node, asked)
-        _count(self._used.setdefault(node, {}), asked, 1)
-
-    def _release(self, key: Key) -> None:
-        if held := self._holders.pop(key, None):
-            _count(self._used[held[0]], held[1], -1)
+    def _happened(self, event: Event) -> None:
+        if not len(self._waiting):
+            return
+        for waiter in self._waiting.woken_by(event, self._view.snapshot):
+            pod = view_of(self._pods.stored(waiter.key))
+            if pod is not None:
+                self._line.add_later(waiter.key, *_rank(pod))
+        self._count_waiting()
 
     def _is_ours(self, pod: Pod) -> bool:
-        return not pod.spec.node_name and pod.spec.scheduler_name in self._names and not pod.spec.scheduling_gates
-
-    async def reconcile(self, key: Key) -> Result:
-        stored = self._pods.stored(key)
-        if stored is None or key in self._assumed or not self._is_ours(stored.view) or stored.deleting:
-            return DONE
-        if not self._is_wanted(stored):
-            # Made by a request that was late; or we know of the pod before we know of its instance.
-            return AGAIN
-        spec = msgspec.json.decode(stored.raw)["spec"]
-        found = place(stored.view, spec, self._candidates(), self._disks(stored))
-        if not found.node:
-            self._waiting[key] = None
-            await self._say_why(stored, found.message)
-        else:
-            await self._bind(stored, found.node)
-        return DONE
+        spec = pod.spec
+        waits = not spec.node_name and not spec.scheduling_gates and not pod.being_deleted and pod.status.phase not in FINISHED
+        return waits and spec.scheduler_name in self._names
 
     def _is_wanted(self, stored: Stored[Pod]) -> bool:
         """A guest's pod whose instance is gone must not run: there may be another instance by now. It is about to be removed."""
@@ -125,62 +105,107 @@ class Scheduler:
         instance = self._instances.stored(key)
         return instance is not None and instance.uid == owner.uid and not instance.deleting
 
-    def _disks(self, stored: Stored[Pod]) -> Disks:
-        def volume(name: str) -> dict[str, Any] | None:
-            raw = self._volumes.raw(Key("", name))
-            return msgspec.json.decode(raw) if raw is not None else None
+    # One pod.
 
-        return disks_of(stored.view, lambda name: self._claims.get(Key(stored.key.namespace, name)), volume)
-
-    def _candidates(self) -> list[Candidate]:
-        return [Candidate(node, self._used.get(node.name, {})) for node in self._nodes.list()]
-
-    async def _bind(self, stored: Stored[Pod], node: str) -> None:
-        key = stored.key
-        self._assumed[key] = node
-        self._hold(key, node, stored.view)
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        binding = {**BINDING, "metadata": {"name": key.name, "namespace": key.namespace, "uid": stored.uid}, "target": target}
+    def _try(self, key: Key) -> None:
+        """Takes the slot of a write, and gives it back when there is nothing to write."""
+        stored = self._pods.stored(key)
+        pod = view_of(stored)
+        if stored is None or pod is None or not self._is_ours(pod):
+            self._slots.release()
+            return
+        if not self._is_wanted(stored):
+            # Made by a request that was late; or we know of the pod before we know of its instance.
+            self._again(key, "error")
+            self._slots.release()
+            return
         try:
-            await self._client.post(PODS, key, "binding", binding)
-        except (NotFound, Conflict):
-            # Gone, another one, or bound by someone else: the watch will tell.
-            self._not_bound(key)
-            return
-        except BaseException:
-            self._not_bound(key)
-            raise
-        self._recorder.normal(stored.view, "Scheduled", f"Successfully assigned {key} to {node}", action="Binding")
+            self._place(stored, needs_of(pod))
+        except Exception as error:
+            # A mistake of ours must not keep all other pods from their nodes.
+            log.error("a pod could not be placed, will be tried again", key=str(key), exc_info=error)
+            self._again(key, "error")
+            self._slots.release()
 
-    def _not_bound(self, key: Key) -> None:
-        """Unless the watch has said by now where it is."""
-        if self._assumed.pop(key, None) is not None:
-            self._release(key)
+    def _place(self, stored: Stored[Pod], needs: Needs) -> None:
+        self._view.undo(stored.key)
+        with self._metrics.deciding.time():
+            decision = decide(needs, self._view.snapshot, RULES)
+        if not decision.node:
+            self._park(stored, needs, decision)
+        elif self._unbound_claims(needs):
+            self._reserve(stored, needs, decision)
+        else:
+            self._view.assume(stored.key, needs, decision.node)
+            self._write(self._bind(stored, needs, decision.node))
 
-    async def _say_why(self, stored: Stored[Pod], message: str) -> None:
-        known = next((one for one in stored.view.status.conditions if one.type == "PodScheduled"), None)
-        if known is not None and known.status == "False" and known.message == message:
-            return
-        since = known.last_transition_time if known is not None and known.status == "False" else None
-        condition = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": "Unschedulable",
-            "message": message,
-            "lastTransitionTime": timestamp(since.timestamp() if since else self._world.now()),
-        }
-        patch = {"metadata": {"uid": stored.uid}, "status": {"conditions": [condition]}}
-        await self._client.patch(PODS, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH)
-        self._recorder.warning(stored.view, "FailedScheduling", message, action="Scheduling")
+    def _park(self, stored: Stored[Pod], needs: Needs, decision: Decision) -> None:
+        self._metrics.attempts["unschedulable"].inc()
+        self._line.failed(stored.key)
+        self._waiting.add(Waiter(stored.key, needs, decision.rules()))
+        self._count_waiting()
+        self._write(self._hands.say_why(stored, message(needs, decision, self._view.snapshot)))
+
+    def _reserve(self, stored: Stored[Pod], needs: Needs, decision: Decision) -> None:
+        """Its volumes are made where it goes: it holds its room there until they are."""
+        self._view.assume(stored.key, needs, decision.node)
+        self._waiting.add(Waiter(stored.key, needs, tuple(rule for rule in RULES if rule.name == "volumes")))
+        self._count_waiting()
+        self._write(self._choose(needs, decision.node))
+
+    async def _choose(self, needs: Needs, node: str) -> None:
+        for name in self._unbound_claims(needs):
+            claim = self._view.snapshot.storage.claims.get((needs.namespace, name))
+            if claim is not None and claim.annotations.get(SELECTED_NODE) != node:
+                await self._hands.choose_node(Key(needs.namespace, name), claim.uid, node)
+
+    def _unbound_claims(self, needs: Needs) -> list[str]:
+        claims = ((one.name, self._view.snapshot.storage.claims.get((needs.namespace, one.name))) for one in needs.claims)
+        return [name for name, claim in claims if claim is not None and not is_bound(claim)]
+
+    async def _bind(self, stored: Stored[Pod], needs: Needs, node: str) -> None:
+        key = stored.key
+        bound = False
+        try:
+            if still_fits(needs, node, self._view.snapshot, OF_THE_NODE):
+                bound = await self._hands.bind(stored, node)
+        except KubeError as error:
+            log.info("a pod could not be bound, will be tried again", key=str(key), node=node, error=str(error))
+        finally:
+            if not bound and self._view.assumed.get(key) is needs:
+                self._view.undo(key)
+        if bound:
+            self._metrics.attempts["scheduled"].inc()
+            self._line.forget(key)
+        else:
+            self._again(key, "error")
+
+    def _again(self, key: Key, result: str) -> None:
+        self._metrics.attempts[result].inc()
+        self._line.failed(key)
+        pod = view_of(self._pods.stored(key))
+        if pod is not None and self._is_ours(pod):
+            self._line.add_later(key, *_rank(pod))
+
+    # Writes, beside the decisions.
+
+    def _write(self, what: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(what)
+        self._tasks[task] = None
+        task.add_done_callback(self._written)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        self._slots.release()
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            passing = isinstance(error, KubeError) and error.passing
+            log.log(20 if passing else 40, "the scheduler could not write", error=str(error), exc_info=None if passing else error)
+
+    def _count_waiting(self) -> None:
+        self._metrics.waiting.set(len(self._waiting))
 
 
-def _count(total: Amounts, asked: Amounts, times: int) -> None:
-    for name, value in asked.items():
-        total[name] = total.get(name, 0) + times * value
-
-
-def _offer(stored: Stored[Node]) -> tuple[object, ...]:
-    """What of a node can make room for a pod: heartbeats do not."""
-    node = stored.view
-    taints = [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
-    return (node.labels, node.spec.unschedulable, taints, node.status.allocatable)
+def _rank(pod: Pod) -> tuple[int, float]:
+    created = pod.metadata.creation_timestamp
+    return (pod.spec.priority or 0, created.timestamp() if created is not None else 0.0)

@@ -8,8 +8,6 @@ import pytest
 from herder.api import labels
 from herder.api.core import PersistentVolumeClaim, Pod, StorageClass
 from herder.api.storage import CONTENT_FINALIZER, SELECTED_NODE
-from herder.rules.placement.disks import CONFLICT, LOST, NOT_FOUND, UNBOUND, disks_of
-from herder.rules.placement.place import Candidate, place
 from herder.rules.volumes import VolumePlan, plan_claim, plan_volume
 from tests.unit.rules.machines import NOW, Json, later
 from tests.unit.rules.volumes import CLASS, claim, node, volume, volume_view
@@ -106,29 +104,3 @@ def test_what_is_retained_keeps_its_content() -> None:
 
 def test_volumes_of_others_are_not_touched() -> None:
     assert ends(volume(phase="Released", ours=False)) == VolumePlan()
-
-
-# Where a pod with volumes may go
-
-
-def placed(found: PersistentVolumeClaim | None, stored: Json | None) -> str:
-    mounts = [{"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}]
-    pod = msgspec.convert({"metadata": {"name": "p"}, "spec": {"volumes": mounts}}, Pod)
-    room = {"allocatable": {"pods": "10"}}
-    nodes = [Candidate(msgspec.structs.replace(one, status=msgspec.convert(room, type(one.status))), {}) for one in NODES[:3]]
-    answer = place(pod, {}, nodes, disks_of(pod, lambda _: found, lambda _: stored))
-    return answer.node or answer.message
-
-
-def test_a_pod_goes_where_its_volume_is() -> None:
-    term = {"matchExpressions": [{"key": labels.STORAGE, "operator": "In", "values": ["a"]}]}
-    assert placed(claim(), volume(nodeAffinity={"required": {"nodeSelectorTerms": [term]}})) == "n3"
-    term["matchExpressions"][0]["values"] = ["nowhere"]
-    nowhere = volume(nodeAffinity={"required": {"nodeSelectorTerms": [term]}})
-    assert placed(claim(), nowhere) == f"0/3 nodes are available: 3 {CONFLICT}."
-
-
-def test_a_pod_waits_for_its_claims_in_the_words_of_kube_scheduler() -> None:
-    assert placed(claim("Pending"), None) == f"0/3 nodes are available: {UNBOUND}."
-    assert placed(None, None) == f"0/3 nodes are available: {NOT_FOUND.format('disk')}."
-    assert placed(claim(), None) == f"0/3 nodes are available: {LOST.format('disk', 'pvc-disk')}."

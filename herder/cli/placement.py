@@ -1,0 +1,84 @@
+"""`herder explain placement`: asks for the cluster as it is, and shows what the scheduler would decide and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from herder.api import labels
+from herder.api.core import Pod
+from herder.kube.client import Client, Selection
+from herder.kube.errors import NotFound
+from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
+from herder.rules.placement import RULES
+from herder.rules.placement.explain import Explanation, Row, explain
+from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
+
+KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
+
+
+class NoSuch(Exception):
+    """What was asked about is not there; the text says so to a person."""
+
+
+async def explain_placement(client: Client, asked: str, namespace: str, show: Callable[[str], None]) -> None:
+    pod = await _find(client, asked, namespace)
+    found = explain(pod, snapshot_of(await gather(client)), RULES)
+    for line in lines(pod, found):
+        show(line)
+
+
+async def gather(client: Client) -> Everything:
+    return Everything(
+        nodes=(await client.list(NODES)).items,
+        pods=(await client.list(PODS)).items,
+        namespaces=(await client.list(NAMESPACES)).items,
+        claims=(await client.list(CLAIMS)).items,
+        volumes=(await client.list(VOLUMES)).items,
+        classes=(await client.list(STORAGE_CLASSES)).items,
+    )
+
+
+async def _find(client: Client, asked: str, namespace: str) -> Pod:
+    """`NAME`, `pod/NAME` or `vm/NAME`; a bare name is a pod's if there is one."""
+    kind, slash, name = asked.partition("/")
+    if not slash:
+        kind, name = "", asked
+    elif kind not in KINDS or not name:
+        raise NoSuch(f"{asked!r} is not NAME, pod/NAME or vm/NAME")
+    pod = await client.find(PODS, Key(namespace, name)) if KINDS.get(kind, "pod") == "pod" else None
+    if pod is None and KINDS.get(kind, "vm") == "vm":
+        pod = await _launcher(client, name, namespace)
+    if pod is None:
+        what = {"pod": "no pod", "vm": "no virtual machine with a pod", "": "neither a pod nor a virtual machine with a pod"}
+        raise NoSuch(f"there is {what[KINDS.get(kind, '')]} {name!r} in namespace {namespace!r}")
+    return pod
+
+
+async def _launcher(client: Client, name: str, namespace: str) -> Pod | None:
+    """The newest pod of the machine's instance."""
+    try:
+        instance = await client.get(INSTANCES, Key(namespace, name))
+    except NotFound:
+        return None
+    listed = await client.list(PODS, Selection(namespace, labels=f"{labels.CREATED_BY}={instance.uid}"))
+    pods = [pod for pod in listed.items if pod.status.phase not in FINISHED]
+    pods.sort(key=lambda pod: (str(pod.metadata.creation_timestamp), pod.name))
+    return pods[-1] if pods else None
+
+
+def lines(pod: Pod, found: Explanation) -> list[str]:
+    about = f"pod {pod.namespace}/{pod.name}"
+    shown = [f"{about} is on {found.runs_on}. Were it placed now:"] if found.runs_on else []
+    shown.append(f"{about} would go to {found.node}." if found.node else f"{about}: {found.message}")
+    return [*shown, *_table([("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), *map(_cells, found.rows)])]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if row.rule:
+        return (row.node, "no", "", row.rule, ", ".join(row.reasons))
+    return (row.node, "yes", f"{row.score:.1f}" if row.score is not None else "", "", "")
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,29 @@
+"""A cordoned node takes no new pods, unless they tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from herder.api.core.nodes import Taint
+from herder.rules.matching.taints import tolerates
+from herder.rules.placement.events import Event
+from herder.rules.placement.needs import Needs
+from herder.rules.placement.rule import Refusal, Rule
+from herder.rules.placement.snapshot import Snapshot
+
+REASON = "node(s) were unschedulable"
+TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class Cordon(Rule):
+    name = "cordon"
+
+    def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
+        cordoned = snapshot.nodes.cordoned
+        if not cordoned.any() or any(tolerates(one, TAINT) for one in pod.tolerations):
+            return ()
+        return (Refusal(REASON, cordoned),)
+
+    def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
+        was = event.before is None or event.before.unschedulable
+        return event.after is not None and was and not event.after.unschedulable

@@ -1,0 +1,82 @@
+"""What the scheduler writes: bindings, conditions and chosen nodes of claims. Each insists for a while when nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from herder.api.core import Pod
+from herder.api.storage import SELECTED_NODE
+from herder.api.world import timestamp
+from herder.kube.cache import Stored
+from herder.kube.client import STRATEGIC_PATCH
+from herder.kube.errors import Conflict, KubeError, NotFound
+from herder.kube.kit import Kit
+from herder.kube.resources import CLAIMS, PODS, Key
+
+BINDING = {"apiVersion": "v1", "kind": "Binding"}
+TRIES = 5
+FIRST_PAUSE = 0.1
+
+
+class Hands:
+    def __init__(self, kit: Kit) -> None:
+        self._client = kit.client
+        self._world = kit.world
+        self._recorder = kit.recorder
+
+    async def bind(self, stored: Stored[Pod], node: str) -> bool:
+        """Whether the pod is bound there now. False: it is gone, another one, or somebody else's; the watch will tell. An error
+        that stays is raised."""
+        key = stored.key
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        metadata = {"name": key.name, "namespace": key.namespace, "uid": stored.uid}
+        try:
+            await _insist(lambda: self._client.post(PODS, key, "binding", {**BINDING, "metadata": metadata, "target": target}))
+        except (NotFound, Conflict):
+            # One of our own tries may have been heard, and only its answer lost.
+            found = await self._client.find(PODS, key)
+            return found is not None and found.uid == stored.uid and found.spec.node_name == node
+        self._recorder.normal(stored.view, "Scheduled", f"Successfully assigned {key} to {node}", action="Binding")
+        return True
+
+    async def say_why(self, stored: Stored[Pod], message: str) -> None:
+        """The condition is written only when it says something new."""
+        known = next((one for one in stored.view.status.conditions if one.type == "PodScheduled"), None)
+        self._recorder.warning(stored.view, "FailedScheduling", message, action="Scheduling")
+        if known is not None and (known.status, known.reason, known.message) == ("False", "Unschedulable", message):
+            return
+        since = known.last_transition_time if known is not None and known.status == "False" else None
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "lastTransitionTime": timestamp(since.timestamp() if since else self._world.now()),
+        }
+        patch = {"metadata": {"uid": stored.uid}, "status": {"conditions": [condition]}}
+        try:
+            await _insist(lambda: self._client.patch(PODS, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH))
+        except (NotFound, Conflict):
+            return
+
+    async def choose_node(self, claim: Key, uid: str, node: str) -> None:
+        """For a volume that is made where its pod goes."""
+        patch = {"metadata": {"uid": uid, "annotations": {SELECTED_NODE: node}}}
+        try:
+            await _insist(lambda: self._client.patch(CLAIMS, claim, patch))
+        except (NotFound, Conflict):
+            return
+
+
+async def _insist(send: Callable[[], Awaitable[object]]) -> None:
+    """The same again, as long as what is wrong passes."""
+    for pause in (FIRST_PAUSE * 2**number for number in range(TRIES - 1)):
+        try:
+            await send()
+            return
+        except KubeError as error:
+            if not error.passing or isinstance(error, Conflict):
+                raise
+        await asyncio.sleep(pause)
+    await send()
