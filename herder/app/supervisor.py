@@ -138,9 +138,10 @@ class Supervisor:
             "In another shell:\n\n"
             f"  export KUBECONFIG={shlex.quote(str(settings.kubeconfig.absolute()))}\n"
             "  kubectl get nodes\n"
-            "  kubectl api-resources --categories=all\n"
-            "  kubectl apply -f examples/virtual-machine.yaml\n"
-            "  kubectl get vm\n\n"
+            '  kubectl create configmap counter-kernel --from-file=guest.elf="$(make -s guest)"\n'
+            "  kubectl apply -f examples/counter.yaml\n"
+            "  kubectl get vm,vmi,pods -o wide\n"
+            "  .venv/bin/herder logs counter -f\n\n"
             "Ctrl-C stops it."
         )
 

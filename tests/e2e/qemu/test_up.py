@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import functools
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from tests.e2e.program import Up, is_running, until
 from tests.e2e.qemu.node import Document
 
 PATIENCE = 60.0
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def _machine(name: str, settings: str = "rate=10", **spec: Any) -> Document:
@@ -67,7 +71,7 @@ class Herd:
 @pytest.fixture(scope="module")
 def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubectl_program: Path) -> Iterator[Herd]:
     folder = tmp_path_factory.mktemp("herd")
-    with Up(folder, "--runtime", "qemu", nodes=2) as up:
+    with Up(folder, "--runtime", "qemu", "--allow-local-imports", nodes=2) as up:
         kubectl = Kubectl(kubectl_program, up.kubeconfig, folder)
         content = base64.b64encode(guest.read_bytes()).decode()
         kubectl.create(
@@ -116,6 +120,44 @@ def test_what_cannot_be_run_is_said_by_name(herd: Herd) -> None:
     until(lambda: herd.phase("odd") == "Failed", "it was not refused", PATIENCE)
     assert "domain.features.smm: system management mode is not offered" in herd.kubectl("get", "vmi,pod", "-o", "yaml")
     assert herd.processes() == []
+
+
+def test_the_machine_of_the_tour_counts_and_its_console_is_read_from_outside(herd: Herd, guest: Path) -> None:
+    herd.kubectl("create", "configmap", "counter-kernel", f"--from-file=guest.elf={guest}")
+    herd.kubectl("apply", "-f", str(EXAMPLES / "counter.yaml"))
+    herd.runs("counter")
+    told = herd.kubectl("logs", "-l", "kubevirt.io/vm=counter", "--tail=-1")
+    assert "settings rate=10 dirty=8M/s working-set=8M" in told
+    assert "errors=0" in told
+    herd.kubectl("delete", "vm", "counter", "--timeout=60s")
+    until(lambda: herd.processes() == [], "its QEMU is still there", PATIENCE)
+
+
+@pytest.fixture
+def server(guest: Path) -> Iterator[str]:
+    """Serves the guest's kernel as an image, as any web server would."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(guest.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}/{guest.name}"
+        running.shutdown()
+
+
+def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: Herd, server: str) -> None:
+    machine = _machine("imported")
+    size = {"resources": {"requests": {"storage": "1Mi"}}}
+    template = {"metadata": {"name": "kernel-disk"}, "spec": {"source": {"http": {"url": server}}, "storage": size}}
+    machine["spec"]["dataVolumeTemplates"] = [template]
+    inside = machine["spec"]["template"]["spec"]
+    inside["volumes"] = [{"name": "kernel", "dataVolume": {"name": "kernel-disk"}}]
+    inside["domain"]["firmware"]["kernelBoot"]["volume"] = {"name": "kernel"}
+    herd.kubectl.create(machine)
+    herd.runs("imported")
+    assert herd.kubectl.json("get", "dv", "kernel-disk")["status"]["phase"] == "Succeeded"
+    (disk,) = herd.up.data.glob("volumes/*/disk.img")
+    herd.kubectl("delete", "vm", "imported", "--timeout=60s")
+    until(lambda: not disk.exists(), "its disk is still there", PATIENCE)
+    until(lambda: not herd.kubectl.json("get", "dv,pvc,pv")["items"], "something of it is left", PATIENCE)
 
 
 def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp_path: Path) -> None:
