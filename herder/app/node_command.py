@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+import msgspec
 
 from herder.api.names import dns_subdomain
 from herder.api.quantity import parse_quantity
 from herder.app import logs
-from herder.app.refusal import WRONG_USE, Refusal
+from herder.app.refusal import CANNOT_RUN, WRONG_USE, Refusal
 from herder.cli.main import cli
 
 MOST_SIMULATED = 10_000
@@ -54,6 +55,10 @@ class Capacity(click.ParamType[dict[str, str]]):
 @click.option("--capacity", type=Capacity(), default={}, help="What the node offers.  [default: cpu=8,memory=32Gi]")
 @click.option("--taint/--no-taint", default=True, show_default=True, help="Whether other pods are kept away.")
 @click.option("--storage", type=click.Path(path_type=Path, file_okay=False), help="Where volumes and guests are kept (qemu).")
+@click.option(
+    "--storage-domain", metavar="NAME", default="", help="The same for nodes that see the same folder.  [default: its own]"
+)
+@click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @click.pass_context
 def node(
     context_of_click: click.Context,
@@ -65,6 +70,8 @@ def node(
     capacity: dict[str, str],
     taint: bool,
     storage: Path | None,
+    storage_domain: str,
+    allow_local_imports: bool,
 ) -> None:
     """Run the agent of one node, against any cluster, as whom the kubeconfig says.
 
@@ -74,17 +81,22 @@ def node(
         return
     from herder.app import node_process
     from herder.app.cluster import connect_to
+    from herder.nodes.imports import ImportSettings
+    from herder.nodes.local import share
     from herder.nodes.node import CAPACITY, NodeSettings
 
     logs.configure("node")
 
     async def run() -> None:
-        _check_runtime(runtime, storage)
+        _check_runtime(runtime, storage, simulated is not None)
         names = tuple(f"{name}-{number}" for number in range(1, simulated + 1)) if simulated else (name,)
         _check_name(name, names)
-        offered = {**CAPACITY, **capacity}
-        nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint) for one in names)
-        settings = node_process.Settings(nodes, simulated is not None, version("herder"))
+        nodes = tuple(NodeSettings(name=one, capacity={**CAPACITY, **capacity}, tainted=taint) for one in names)
+        imports = ImportSettings(allow_local_imports)
+        if storage is not None:
+            own = share(nodes[0], 1, storage_domain or name)
+            nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
+        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports)
         await node_process.run(connect_to(kubeconfig, context, node_process.AGENT), settings, click.echo)
 
     try:
@@ -126,8 +138,21 @@ def _check_name(name: str, names: tuple[str, ...]) -> None:
         raise Refusal(f"--name {name}: cannot be the name of a node: {problems[0]}", WRONG_USE)
 
 
-def _check_runtime(runtime: str, storage: Path | None) -> None:
+def _check_runtime(runtime: str, storage: Path | None, fleet: bool) -> None:
     if runtime == "qemu":
-        raise Refusal("--runtime qemu: agents of their own cannot run QEMU yet; `herder up --runtime qemu` can", WRONG_USE)
-    if storage is not None:
+        if fleet:
+            raise Refusal("--runtime qemu: --simulated is for simulated nodes; run one agent for each real node", WRONG_USE)
+        if storage is None:
+            raise Refusal("--runtime qemu: say with --storage DIR where guests and volumes are kept", WRONG_USE)
+        _check_program()
+    elif storage is not None:
         raise Refusal(f"--storage {storage}: simulated nodes keep nothing; leave it out", WRONG_USE)
+
+
+def _check_program() -> None:
+    from herder.nodes.runtimes.choice import RuntimeMissing, resolve
+
+    try:
+        resolve("qemu", version("herder"))
+    except RuntimeMissing as error:
+        raise Refusal(str(error), CANNOT_RUN) from None

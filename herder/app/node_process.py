@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -20,8 +21,11 @@ from herder.kube.transport import Transport
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.fleet import Fleet
 from herder.nodes.guests import NoVolumes
+from herder.nodes.imports import ImportSettings
+from herder.nodes.local import LocalNodes
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
+from herder.nodes.runtimes.choice import PROGRAM
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
 
 log = structlog.get_logger()
@@ -41,6 +45,9 @@ class Settings(msgspec.Struct, frozen=True):
     # Of one process: any Node that is labelled as simulated, beside those named here.
     fleet: bool
     version: str
+    # Where QEMU's guests and volumes are kept; None where guests are simulated.
+    folder: Path | None = None
+    imports: ImportSettings = ImportSettings()
 
 
 async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
@@ -80,6 +87,9 @@ def make(client: Client, world: World, settings: Settings) -> Agents:
     if settings.fleet:
         return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version)
     (node,) = settings.nodes
+    if settings.folder is not None:
+        # Told to stop, it leaves its guests running: the agent ends, not the node.
+        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, None, settings.imports)
     runtime = SimulatedRuntime(node.name, world, Network(), version=settings.version)
     return NodeAgent(client, world, node, runtime, Parts(volumes=NoVolumes(), plain=PlainPods(world)), CollectorRegistry())
 

@@ -35,7 +35,7 @@ class LocalNodes:
         world: World,
         folder: Path,
         program: str,
-        endpoint: Endpoint,
+        endpoint: Endpoint | None,
         imports: ImportSettings,
     ) -> None:
         """Each node with the client that is it."""
@@ -58,7 +58,7 @@ class LocalNodes:
         for client, settings in self._nodes:
             runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as)
             self._runtimes.append(runtime)
-            settings = msgspec.structs.replace(settings, port=self._endpoint.port)
+            settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
             imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client))
             parts = Parts(volumes=NodeVolumes(client, StorageFolder(storage)), imports=imports, endpoint=self._endpoint)
             agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))

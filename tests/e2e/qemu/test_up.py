@@ -22,7 +22,7 @@ PATIENCE = 60.0
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-def _machine(name: str, settings: str = "rate=10", **spec: Any) -> Document:
+def machine(name: str, settings: str = "rate=10", **spec: Any) -> Document:
     boot = {"volume": {"name": "kernel", "kernelPath": "guest.elf"}, "kernelArgs": settings}
     domain = {"memory": {"guest": "64Mi"}, "firmware": {"kernelBoot": boot}, "devices": {}}
     volumes = [{"name": "kernel", "configMap": {"name": "kernel"}}]
@@ -96,7 +96,7 @@ def test_nodes_say_that_they_run_qemu_and_on_what(herd: Herd) -> None:
 
 
 def test_a_machine_lives_through_the_death_of_its_agent_and_goes_with_its_object(herd: Herd) -> None:
-    herd.kubectl.create(_machine("web"))
+    herd.kubectl.create(machine("web"))
     pid = herd.runs("web")
     status = herd.kubectl.json("get", "vmi", "web")["status"]
     assert status["runtime"] == "qemu"
@@ -113,7 +113,7 @@ def test_a_machine_lives_through_the_death_of_its_agent_and_goes_with_its_object
 
 
 def test_what_cannot_be_run_is_said_by_name(herd: Herd) -> None:
-    template = _machine("odd")["spec"]["template"]["spec"]
+    template = machine("odd")["spec"]["template"]["spec"]
     template["domain"]["features"] = {"smm": {}}
     instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": "odd"}, "spec": template}
     herd.kubectl.create(instance)
@@ -144,14 +144,14 @@ def server(guest: Path) -> Iterator[str]:
 
 
 def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: Herd, server: str) -> None:
-    machine = _machine("imported")
+    imported = machine("imported")
     size = {"resources": {"requests": {"storage": "1Mi"}}}
     template = {"metadata": {"name": "kernel-disk"}, "spec": {"source": {"http": {"url": server}}, "storage": size}}
-    machine["spec"]["dataVolumeTemplates"] = [template]
-    inside = machine["spec"]["template"]["spec"]
+    imported["spec"]["dataVolumeTemplates"] = [template]
+    inside = imported["spec"]["template"]["spec"]
     inside["volumes"] = [{"name": "kernel", "dataVolume": {"name": "kernel-disk"}}]
     inside["domain"]["firmware"]["kernelBoot"]["volume"] = {"name": "kernel"}
-    herd.kubectl.create(machine)
+    herd.kubectl.create(imported)
     herd.runs("imported")
     assert herd.kubectl.json("get", "dv", "kernel-disk")["status"]["phase"] == "Succeeded"
     (disk,) = herd.up.data.glob("volumes/*/disk.img")
@@ -162,7 +162,7 @@ def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: H
 
 def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp_path: Path) -> None:
     """The last one: it stops the program."""
-    herd.kubectl.create(_machine("web"))
+    herd.kubectl.create(machine("web"))
     pid = herd.runs("web")
     assert herd.up.end(signal.SIGINT) == 0
     assert not is_running(pid)
