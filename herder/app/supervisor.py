@@ -140,8 +140,9 @@ class Supervisor:
             "  kubectl get nodes\n"
             '  kubectl create configmap counter-kernel --from-file=guest.elf="$(make -s guest)"\n'
             "  kubectl apply -f examples/counter.yaml\n"
+            "  kubectl wait --for=condition=Ready vm/counter --timeout=60s\n"
             "  kubectl get vm,vmi,pods -o wide\n"
-            "  .venv/bin/herder logs counter -f\n\n"
+            "  .venv/bin/herder logs counter --tail 3\n\n"
             "Ctrl-C stops it."
         )
 

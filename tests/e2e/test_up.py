@@ -39,12 +39,12 @@ def test_what_it_says_to_type_works_when_pasted(spaced: Up, kubectl_program: Pat
     commands = _printed_commands(spaced)
     assert "kubectl get nodes" in commands
     answer = subprocess.run(
-        ["bash", "-euc", commands], env=shell.environment, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+        ["bash", "-euc", commands], env=shell.environment, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False
     )
     assert answer.returncode == 0, answer.stderr
     assert "node-1   Ready" in answer.stdout
-    assert "virtualmachine.kubevirt.io/web created" in answer.stdout
-    assert answer.stdout.splitlines()[-1].startswith("web ")
+    assert "virtualmachine.kubevirt.io/counter created" in answer.stdout
+    assert answer.stdout.splitlines()[-1].startswith("boot "), "what the guest wrote to its console"
 
 
 def test_it_says_where_it_is_and_with_what(spaced: Up) -> None:
