@@ -59,6 +59,9 @@ class Up:
         self.port = port or free_ports(1)[0]
         self._out, self._err = folder / "out", folder / "err"
         command = [str(find_program()), "up", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--nodes", str(nodes)]
+        if "--runtime" not in options:
+            # The same on every machine, whether QEMU is installed or not.
+            command += ["--runtime", "simulated"]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
                 [*command, *options],
