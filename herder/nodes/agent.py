@@ -12,7 +12,7 @@ from herder.kube.cache import Cache
 from herder.kube.client import Client, Selection
 from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
-from herder.kube.queue import Queue
+from herder.kube.queue import Backoff, Queue
 from herder.kube.resources import NODES, PODS
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, Volumes
@@ -24,6 +24,8 @@ from herder.nodes.work import Work
 from herder.rules.matching.resources import amounts
 
 WORKERS = 8
+# A node that was cut off catches up within seconds of being back: pods wait for it to let them go.
+SOON_AGAIN = Backoff(longest=10.0)
 # A guest may take a while to be prepared; an image may be large.
 LIMIT = 1800.0
 
@@ -54,7 +56,7 @@ class NodeAgent:
         """For as long as it is let. Guests that run go on without it, where the runtime can do that."""
         host = await self._runtime.host()
         cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world)
-        queue = Queue(self._world, "pods", registry=self._registry)
+        queue = Queue(self._world, "pods", registry=self._registry, backoff=SOON_AGAIN)
         site = self._site()
         keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
         heartbeat = Heartbeat(self._client, self._world, self._settings, host, keeper.end_all)

@@ -17,6 +17,7 @@ from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS
+from herder.nodes.agent import SOON_AGAIN
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
@@ -52,7 +53,7 @@ class Fleet:
         self._network = Network()
         self._nodes = Cache(client, NODES, SIMULATED, world)
         self._pods = Cache(client, PODS, Selection(), world)
-        self._queue = Queue(world, "pods", registry=registry)
+        self._queue = Queue(world, "pods", registry=registry, backoff=SOON_AGAIN)
         self._sites: dict[str, Site] = {}
         self._beats: dict[str, asyncio.Task[None]] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)

@@ -1,5 +1,7 @@
 """One `herder up` for all tests that only use it, and kubectl pointed at it."""
 
+import os
+import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,9 +27,13 @@ def kubectl_program() -> Path:
 
 @pytest.fixture(scope="session")
 def herd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """The program, with two nodes. What runs on them is not the point here."""
-    with Up(tmp_path_factory.mktemp("herd"), "--runtime", "simulated", nodes=2) as running:
+    """The program, with two nodes that have registered and then do nothing: kubectl is the point, and nobody else touches what it
+    writes."""
+    with Up(tmp_path_factory.mktemp("herd"), "--no-controllers", nodes=2) as running:
+        agents = running.child("agents")
+        os.kill(agents, signal.SIGSTOP)
         yield running
+        os.kill(agents, signal.SIGCONT)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,37 @@
+"""The program with all that it runs: controllers, scheduler and nodes."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.program import Up
+from tests.engines.api import Api, connect
+from tests.engines.resources import NAMESPACES
+
+
+@pytest.fixture(scope="package")
+def herd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    with Up(tmp_path_factory.mktemp("running"), nodes=2) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def kubectl(kubectl_program: Path, herd: Up, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    return Kubectl(kubectl_program, herd.kubeconfig, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="package")
+async def api(herd: Up, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
+    async with connect(herd.connection(tmp_path_factory.mktemp("admin"))) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def here(kubectl: Kubectl, api: Api) -> Kubectl:
+    """kubectl in a namespace that no other test uses."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok  # noqa: B018
+    return kubectl.inside(name)
