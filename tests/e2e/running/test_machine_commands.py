@@ -122,7 +122,7 @@ def test_interrupted_it_ends_quietly(here: Kubectl, herder: Herder) -> None:
     here.create(slow)
     waiting = herder.start("start", "web", "--wait")
     assert waiting.stdout is not None
-    until(lambda: waiting.stdout is not None and b"is Starting" in waiting.stdout.readline(), "it did not begin to wait")
+    until(lambda: waiting.stdout is not None and b"is Starting" in waiting.stdout.readline(), "it did not begin to wait", 60)
     waiting.send_signal(2)
     assert waiting.wait(20) == 130
     assert b"Traceback" not in waiting.stdout.read()
