@@ -16,7 +16,7 @@ from herder.api.registry import KindInfo
 from herder.kube.client import Client
 from herder.kube.kit import Start
 from tests.simulation.cluster import CONTROLLERS, controllers, node
-from tests.simulation.faults import ON_WRITES, Fault, LeaderCutOff, OnWrite
+from tests.simulation.faults import ON_WRITES, Fault, OnWrite
 from tests.simulation.loop import Stuck
 from tests.simulation.outcome import Outcome, differences, named, normalised, stored_objects, unobserved
 from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
@@ -100,10 +100,7 @@ def _without_faults(scenario: Scenario, seed: int, role: str) -> Outcome:
 def matrix_for(scenario: Scenario, role: str = CONTROLLERS, every: int = 1) -> Callable[[type[OnWrite], int], None]:
     """A test for each fault, at every write. `python -m tests.simulation --fault ...` shows what happened in one of them."""
 
-    # A node leads nobody: what being cut off means to it is for the storms.
-    faults = [fault for fault in ON_WRITES if role == CONTROLLERS or fault is not LeaderCutOff]
-
-    @pytest.mark.parametrize("fault", faults, ids=lambda fault: fault.__name__)
+    @pytest.mark.parametrize("fault", ON_WRITES, ids=lambda fault: fault.__name__)
     def test_matrix(fault: type[OnWrite], seed: int) -> None:
         found = list(complaints(scenario, seed, [fault], role, every))
         assert not found, "\n".join(found[:10])

@@ -15,6 +15,7 @@ from herder.kube.resources import INSTANCES, MACHINES, NODES, PODS, Key
 from herder.scheduler import NAMES, scheduler
 from tests.engines.waiting import eventually
 from tests.machines.herd import machine
+from tests.simulation.faults import CUT_OFF
 from tests.simulation.matrix import Scenario, Step
 
 NAMESPACE = "default"
@@ -106,7 +107,8 @@ def herd(name: str, *steps: Step, expect: Any = runs) -> Scenario:
         steps=(nodes_are_ready, *steps),
         expect=expect,
         nodes=COUNT,
-        quiet=40.0,
+        # Longer than anybody is cut off: what comes late is not lost.
+        quiet=CUT_OFF + 15,
     )
 
 
