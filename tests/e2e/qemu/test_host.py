@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.qemu import ask, host
-from tests.e2e.qemu.node import Node
+from herder.nodes.runtimes.qemu.facts import Facts, describe
+from tests.e2e.guest.machine import PATIENCE, assert_unbroken
+from tests.e2e.qemu.node import Node, order
+from tests.engines.waiting import eventually
 
 
 async def test_the_node_describes_models_that_it_can_run(node: Node) -> None:
@@ -41,3 +46,49 @@ async def test_kvm_is_only_believed_when_a_boot_with_it_ends(monkeypatch: pytest
     sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
     sleeper.chmod(0o755)
     assert host.kvm_works(sleeper, None) is False
+
+
+@pytest.mark.usefixtures("migrations")
+async def test_a_guest_too_busy_for_pre_copy_moves_by_post_copy(tmp_path: Path, qemu: str, guest: Path) -> None:
+    """As root, told so: an unprivileged user needs the kernel's leave for it."""
+    facts = await ask(qemu, None)
+    if not facts.post_copy:
+        assert os.geteuid() != 0, "root may always"
+        return
+    here, there = _node(tmp_path / "here", facts, guest), _node(tmp_path / "there", facts, guest)
+    load = "rate=50 dirty=64M/s working-set=16M"
+    settings = PolicySettings(allow_post_copy=True, bandwidth_per_migration="8Mi", max_downtime_ms=1)
+    await here.open()
+    await there.open()
+    try:
+        source = await here.start(load)
+        await here.ticked(source, 5)
+        incoming = order(guest, load, incoming=here.status(source).started)
+        address = await there.runtime.prepare_incoming(incoming, "m", settings)
+        await here.runtime.migrate_out(source, address, settings)
+        await eventually(lambda: _active(here, source), PATIENCE)
+        await here.runtime.start_post_copy(source)
+        await here.becomes(source, "HandedOver")
+        await here.runtime.cancel(source)  # forbidden by now: the guest would be lost
+
+        async def resumed() -> bool:
+            await there.runtime.resume(incoming.guest)
+            return there.status(incoming.guest).state == "Running"
+
+        await eventually(resumed, PATIENCE)
+        await there.ticked(incoming.guest, 20)
+        text = await there.text(incoming.guest)
+        assert_unbroken(await here.text(source) + text[: text.rfind("\n") + 1])
+    finally:
+        await here.end()
+        await there.end()
+
+
+def _node(folder: Path, facts: Facts, guest: Path) -> Node:
+    assert describe(facts).can_post_copy
+    return Node(folder, facts, None, guest)
+
+
+async def _active(node: Node, guest: str) -> bool:
+    progress = node.runtime.progress(guest)
+    return progress is not None and (progress.transferred_bytes or 0) > 1 << 20

@@ -6,6 +6,8 @@ import msgspec
 
 from herder.nodes.runtimes.base import Host, HostCPU
 
+# The model that every 64-bit guest can do with.
+BASELINE = "qemu64"
 # Earlier ones forget pages that were written to after their first copy, without KVM.
 MIGRATES_SINCE = (8, 2)
 
@@ -35,6 +37,11 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def usable_models(self) -> tuple[str, ...]:
         return tuple(sorted(name for name, lacking in self.models.items() if not lacking))
+
+
+def runs_baseline(facts: Facts) -> bool:
+    """Whether the plainest 64-bit processor can be had. A KVM may boot a few bytes, and have too little for any guest."""
+    return not facts.models.get(BASELINE, (BASELINE,))
 
 
 def cannot_migrate(facts: Facts) -> str:

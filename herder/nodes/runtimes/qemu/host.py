@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from herder.nodes.runtimes.qemu import process, qmp
-from herder.nodes.runtimes.qemu.facts import Facts, Firmware
+from herder.nodes.runtimes.qemu.facts import Facts, Firmware, runs_baseline
 from herder.nodes.runtimes.qemu.files import write_whole
 from herder.nodes.runtimes.qemu.process import RunAs
 from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
@@ -54,7 +54,9 @@ async def ask(name: str, run_as: RunAs | None, keep_in: Path | None = None) -> F
         return kept.facts
     accelerator = "kvm" if await asyncio.to_thread(kvm_works, program, run_as) else "tcg"
     facts = await _interview(program, run_as, accelerator)
-    log.debug("asked QEMU what it can do", version=facts.version, accelerator=accelerator, host_model=facts.host_model)
+    if accelerator == "kvm" and not runs_baseline(facts):
+        facts = await _interview(program, run_as, "tcg")
+    log.debug("asked QEMU what it can do", version=facts.version, accelerator=facts.accelerator, host_model=facts.host_model)
     if keep_in is not None:
         write_whole(keep_in, msgspec.json.encode(Kept(key, facts)))
     return facts
