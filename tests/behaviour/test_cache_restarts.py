@@ -122,7 +122,16 @@ async def test_writes_before_during_and_after_restarts_are_each_told_once(server
             await agree(client, cache, witness, "marker-1")
     for number in range(OBJECTS):
         told = [what for what, name in witness.said if name == f"w-{number:03d}"]
-        assert told == ["added", "changed", *(["deleted"] if number % 3 == 0 else [])], f"w-{number:03d}"
+        assert told in _histories(server, deleted=number % 3 == 0), f"w-{number:03d}"
+
+
+def _histories(server: Restartable, *, deleted: bool) -> list[list[str]]:
+    """Ours keeps its history over a restart. The real server may have to be listed again: what came between is not told then."""
+    if deleted:
+        whole, gaps = ["added", "changed", "deleted"], [["added", "deleted"], []]
+    else:
+        whole, gaps = ["added", "changed"], [["added"]]
+    return [whole] if server.engine.name == "embedded" else [whole, *gaps]
 
 
 async def test_after_lost_history_only_what_differs_is_told(server: Restartable) -> None:

@@ -24,7 +24,7 @@ def cells(table: Json, row: int = 0) -> dict[str, Any]:
 
 
 async def test_pods(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a"), namespace)
+    await api.create(PODS, pod("a", schedulerName="nobody"), namespace)
     table = (await api.list(PODS, namespace, accept=KUBECTL)).ok
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     assert table["metadata"]["resourceVersion"].isdigit()

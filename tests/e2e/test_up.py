@@ -79,7 +79,7 @@ def test_nodes_keep_saying_that_they_are_there(kubectl: Kubectl) -> None:
 
     before = renewals()
     assert set(before) == {"node-1", "node-2"}
-    until(lambda: all(moment > before[name] for name, moment in renewals().items()), "a lease was not renewed", pause=0.3)
+    until(lambda: all(new > before[name] for name, new in renewals().items()), "a lease was not renewed", patience=60, pause=0.3)
 
 
 def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path) -> None:
