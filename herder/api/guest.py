@@ -14,7 +14,7 @@ import msgspec
 from herder.api.core import Pod
 from herder.api.kinds.instance import StartedCPU, VirtualMachineInstanceSpec
 from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
-from herder.api.labels import GUEST, GUEST_CONDITION
+from herder.api.labels import GUEST, GUEST_CONDITION, MIGRATION
 from herder.api.views import View
 
 GuestState = Literal["Preparing", "Incoming", "Running", "Paused", "HandedOver", "ShutDown", "Crashed", "Failed"]
@@ -50,15 +50,36 @@ class GuestDefinition(View, frozen=True, kw_only=True):
     simulated: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class MigrationOrder(View, frozen=True, kw_only=True):
+    """Written by the migration controller into both pods: into the target when it is made, into the source when the target waits."""
+
+    migration: str  # uid
+    settings: PolicySettings
+    # The rest is for the source only.
+    target_pod: str = ""  # uid
+    target_node: str = ""
+    address: str = ""
+    cancelled: bool = False
+
+
 class MigrationReport(View, frozen=True, kw_only=True):
     """How the migration goes, as one side sees it."""
 
-    migration_uid: str = ""
+    migration: str
+    # Target: where its agent waits for the source's.
     address: str = ""
-    settings: PolicySettings | None = None
     progress: MigrationProgress | None = None
+    # Source: it gave the guest away for good, and has noted so on its disk.
+    handed_over: bool = False
+    # Target: whatever the guest needs to run has come.
+    has_memory: bool = False
+    # Target: the guest runs here, with its source's leave.
+    taken_over: bool = False
+    # Source: nothing is left to be sent; after post-copy only then may it go.
     completed: bool = False
+    # It is over, and nobody was moved: one word of `herder.api.reasons`, and a sentence.
     failed: str = ""
+    message: str = ""
 
 
 class GuestReport(View, frozen=True, kw_only=True):
@@ -81,6 +102,15 @@ def definition_of(pod: Pod) -> GuestDefinition | None:
     """None for a pod that is no launcher; raises msgspec's error where the annotation cannot be read."""
     text = pod.annotations.get(GUEST)
     return msgspec.json.decode(text, type=GuestDefinition) if text else None
+
+
+def order_of(pod: Pod) -> MigrationOrder | None:
+    """None where there is none, or none that can be read: then it is as if nobody had asked."""
+    text = pod.annotations.get(MIGRATION)
+    try:
+        return msgspec.json.decode(text, type=MigrationOrder) if text else None
+    except msgspec.MsgspecError:
+        return None
 
 
 def report_of(pod: Pod) -> GuestReport | None:

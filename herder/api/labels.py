@@ -18,6 +18,8 @@ IMPORT_ATTEMPT: Final = "herder.dev/import-attempt"
 # What a launcher pod tells its node (JSON, `herder.api.guest`), and what it is told while it runs.
 GUEST: Final = "herder.dev/guest"
 IMPORT: Final = "herder.dev/import"
+MIGRATION: Final = "herder.dev/migration"  # on both pods of a migration: the order (JSON, `herder.api.guest.MigrationOrder`)
+RESUME: Final = "herder.dev/resume"  # on a target pod: uid of the migration whose source is known not to run any more
 PAUSE: Final = "herder.dev/paused"  # "true" on an instance stops its guest, "false" lets it go on; passed on to the pod
 
 # Wishes about a machine, as plain annotations, so that kubectl can do what `herder` does.
@@ -33,6 +35,7 @@ TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which templ
 
 # Finalizers
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
+MIGRATION_FINALIZER: Final = "herder.dev/migration"  # until it is over and nothing of it is left: deleting it cancels it
 
 # Nodes
 SCHEDULABLE: Final = "kubevirt.io/schedulable"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -91,6 +91,25 @@ class GuestStatus(msgspec.Struct, frozen=True):
     not_migratable_because: str = ""
     # Of an import: how far it is.
     imported: ImportReport | None = None
+    # Of an incoming guest: all has come that it needs to run.
+    has_memory: bool = False
+
+
+MoveState = Literal["UnderWay", "PostCopy", "Completed", "Failed", "Cancelled"]
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """The last move of a guest out of this node. Found again after a crash of the agent, as the guest itself is.
+
+    With PostCopy and Completed the guest is given away: it stands still here for good, whatever becomes of it there.
+    """
+
+    migration: str
+    state: MoveState
+    why: str = ""
+    progress: MigrationProgress | None = None
+    # Seconds since the epoch.
+    began_at: float = 0.0
 
 
 class Console(Protocol):
@@ -136,7 +155,11 @@ class Runtime(Protocol):
 
     async def resume(self, guest: str) -> None: ...
 
-    # Moving (issue 7 builds the protocol between agents on these).
+    # Moving: herder/nodes/moving builds the hand-over between two agents on these.
+
+    def shape(self, guest: str) -> dict[str, str]:
+        """What both sides must have alike, in words: machine, cpu, smp, devices, memory. Compared before a byte is sent."""
+        ...
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
         """Starts the guest paused, waiting for its memory; the address is where the source sends it.
@@ -145,13 +168,15 @@ class Runtime(Protocol):
         """
         ...
 
-    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
-        """Begins; `progress` and `changed` tell how it goes. The guest is never resumed by the runtime itself after `completed`."""
+    async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
+        """Begins; `moved` and `changed` tell how it goes. The guest is never resumed by the runtime itself after `Completed`."""
         ...
 
-    def progress(self, guest: str) -> MigrationProgress | None: ...
+    def moved(self, guest: str) -> Moved | None: ...
 
-    async def cancel(self, guest: str) -> None: ...
+    async def cancel(self, guest: str) -> None:
+        """Not once the guest is given away: it could not come back."""
+        ...
 
     async def start_post_copy(self, guest: str) -> None: ...
 
