@@ -51,7 +51,7 @@ class GuestDefinition(View, frozen=True, kw_only=True):
 
 
 class MigrationOrder(View, frozen=True, kw_only=True):
-    """Written by the migration controller into both pods: into the target when it is made, into the source when the target waits."""
+    """Written by the migration controller: into the target pod when it is made, into the source pod when the target waits."""
 
     migration: str  # uid
     settings: PolicySettings

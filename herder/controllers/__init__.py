@@ -2,8 +2,16 @@
 
 from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
+from herder.controllers.migration import Migrations
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.kube.kit import Start
 
 # All of them. Whoever leads runs these.
-CONTROLLERS: tuple[Start, ...] = (Machines.start, Instances.start, DataVolumes.start, Provisioner.start, Reclaimer.start)
+CONTROLLERS: tuple[Start, ...] = (
+    Machines.start,
+    Instances.start,
+    Migrations.start,
+    DataVolumes.start,
+    Provisioner.start,
+    Reclaimer.start,
+)

@@ -10,7 +10,9 @@ import msgspec
 from herder.api import labels
 from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
+from herder.controllers.migration.looking import BY_INSTANCE, instance_of
 from herder.kube.cache import BY_NODE, BY_OWNER, Cache, Change, Index, Stored
 from herder.kube.client import JSON_PATCH, Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
@@ -18,7 +20,19 @@ from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import Conflict, Invalid, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import CLAIMS, CONFIG_MAPS, DATA_VOLUMES, INSTANCES, NODES, PODS, SECRETS, Anything, Key, key_of
+from herder.kube.resources import (
+    CLAIMS,
+    CONFIG_MAPS,
+    DATA_VOLUMES,
+    INSTANCES,
+    MIGRATIONS,
+    NODES,
+    PODS,
+    SECRETS,
+    Anything,
+    Key,
+    key_of,
+)
 from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
 from herder.rules.instances.needs import Found, claims_of
 from herder.rules.instances.observed import answers, fenced
@@ -57,6 +71,8 @@ class Instances:
         self._volumes = kit.caches.of(DATA_VOLUMES)
         self._secrets = kit.caches.of(SECRETS)
         self._config_maps = kit.caches.of(CONFIG_MAPS)
+        self._migrations = kit.caches.of(MIGRATIONS)
+        self._migrations.add_index(BY_INSTANCE)
         self._instances.add_index(BY_NEED)
         self._pods.add_index(BY_OWNER)
         self._pods.add_index(BY_NODE)
@@ -66,6 +82,7 @@ class Instances:
         self, queue = cls(kit), kit.queue(cls.name)
         enqueue(self._instances, queue)
         enqueue(self._pods, queue, controlled_by(INSTANCES))
+        enqueue(self._migrations, queue, lambda stored: (Key(stored.key.namespace, stored.view.spec.vmi_name),))
         for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
@@ -136,7 +153,17 @@ class Instances:
         pods = sorted(self._pods.by(BY_OWNER, stored.uid), key=_age)
         names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
-        return InstanceSnapshot(stored.view, msgspec.json.decode(stored.raw), tuple(pods), nodes, self._found(stored))
+        document = msgspec.json.decode(stored.raw)
+        return InstanceSnapshot(stored.view, document, tuple(pods), nodes, self._found(stored), self._migration(stored.key))
+
+    def _migration(self, key: Key) -> MigrationState | None:
+        """How the one that goes on stands, or the last one that began."""
+        began = [
+            (not (state.completed or False), one.status.start_timestamp, one.name, state)
+            for one in self._migrations.by(BY_INSTANCE, instance_of(key.namespace, key.name))
+            if one.status is not None and (state := one.status.migration_state) is not None and one.status.start_timestamp
+        ]
+        return max(began, key=lambda one: one[:3])[3] if began else None
 
     def _found(self, stored: Stored[VirtualMachineInstance]) -> Found:
         needs, namespace = needs_of(stored.view.spec), stored.key.namespace

@@ -7,11 +7,13 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds.migration_state import MigrationState
 from herder.rules.instances.launcher import launcher_pod, pod_name
 from herder.rules.instances.needs import Found, missing, needs_of
 from herder.rules.instances.observed import Observed, fenced, observe
+from herder.rules.instances.pods import active_pod, gave_away, heir
 from herder.rules.instances.status import status_of
-from herder.rules.plans import Delete, Document, Event
+from herder.rules.plans import Delete, Document, Event, plain, without_nothing
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -24,6 +26,8 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
     # Those that its pods are bound to, as far as they exist.
     nodes: dict[str, Node]
     found: Found = Found()
+    # The migration that goes on, or the last one, as it stands.
+    migration: MigrationState | None = None
 
 
 class InstancePlan(msgspec.Struct, frozen=True):
@@ -47,18 +51,21 @@ def plan_instance(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     if phase_of(snapshot.instance) in FINISHED:
         return _finished(snapshot)
     pod = active_pod(snapshot.pods)
+    if (pod is None or _is_past(pod, snapshot)) and heir(snapshot.pods) is not None:
+        # The migration decides: it has the guest, and is told to go on.
+        return InstancePlan()
     if pod is None:
         return _without_pod(snapshot, now)
     return _with_pod(snapshot, pod, now)
 
 
+def _is_past(pod: Pod, snapshot: InstanceSnapshot) -> bool:
+    """It gave the guest away, or nothing of it can run any more."""
+    return gave_away(pod) or (bool(pod.spec.node_name) and fenced(snapshot.nodes.get(pod.spec.node_name)))
+
+
 def phase_of(instance: VirtualMachineInstance) -> str:
     return (instance.status.phase if instance.status else None) or "Pending"
-
-
-def active_pod(pods: tuple[Pod, ...]) -> Pod | None:
-    """The one that the guest runs in: targets of migrations are somebody else's business until they take over."""
-    return next((pod for pod in pods if labels.MIGRATION_UID not in pod.labels), None)
 
 
 def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
@@ -73,9 +80,13 @@ def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     return InstancePlan(
         delete_pods=ends,
         remove_finalizer=ours and not snapshot.pods,
-        gone=pod_name(snapshot.instance.name, snapshot.instance.uid) if ours and not snapshot.pods else None,
+        gone=_last_pod(snapshot.instance) if ours and not snapshot.pods else None,
         status=status,
     )
+
+
+def _last_pod(instance: VirtualMachineInstance) -> str:
+    return (instance.status.launcher_pod_name if instance.status else None) or pod_name(instance.name, instance.uid)
 
 
 def _end(pod: Pod, nodes: dict[str, Node]) -> Delete | None:
@@ -127,11 +138,16 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
     instance = snapshot.instance
     node = snapshot.nodes.get(pod.spec.node_name)
     observed = observe(pod, node)
-    if pod.being_deleted and observed.phase in FINISHED:
+    if gave_away(pod):
+        observed = Observed(
+            "Failed", reasons.GUEST_LOST, "it was handed over to another node, and never ran there", observed.report
+        )
+    elif pod.being_deleted and observed.phase in FINISHED:
         # It was told to end, by someone who is not its machine. Whether its last word is seen or not, that is what happened.
         observed = msgspec.structs.replace(pod_gone(pod.name), report=observed.report)
     lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
     status = status_of(instance, observed, pod, snapshot.found.claims, now)
+    status |= _moving(snapshot)
     return InstancePlan(
         # Somebody who replaced the whole object may have taken it away.
         add_finalizer=labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ()),
@@ -140,6 +156,19 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         node_label=_node_label(instance, pod, observed),
         status=status,
         events=_events(instance, observed, pod),
+    )
+
+
+def _moving(snapshot: InstanceSnapshot) -> Document:
+    """Where it goes or has gone. How far it is stands in the migration itself: once is often enough."""
+    old = snapshot.instance.status
+    state = snapshot.migration or (old.migration_state if old is not None else None)
+    active = {pod.uid: pod.spec.node_name for pod in snapshot.pods if pod.spec.node_name}
+    return without_nothing(
+        {
+            "migrationState": plain(msgspec.structs.replace(state, progress=None)) if state is not None else None,
+            "activePods": active or None,
+        }
     )
 
 

@@ -34,7 +34,8 @@ def status_of(
             "nodeName": node or None,
             "launcherPodName": pod.name if pod else (old.launcher_pod_name if old else None),
             "activePods": {pod.uid: pod.spec.node_name} if pod and pod.spec.node_name else None,
-            "startTime": text_of(report.started_at) if report and report.started_at else _kept_start(instance),
+            # Moved, it is still the guest that was started once.
+            "startTime": _kept_start(instance) or (text_of(report.started_at) if report and report.started_at else None),
             "interfaces": _interfaces(instance, report),
             "volumeStatus": _volumes(instance, claims),
             # A guest that is still being prepared was not started as anything yet.

@@ -1,0 +1,216 @@
+"""What the plan for a migration is made from: the objects around it, the policy that applies, and the nodes there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.core import Node, Pod
+from herder.api.guest import Started, report_of
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.kube.cache import BY_OWNER, Change, Index, Stored
+from herder.kube.client import Selection
+from herder.kube.errors import Unreadable
+from herder.kube.kit import Kit
+from herder.kube.resources import (
+    CLAIMS,
+    INSTANCES,
+    MIGRATIONS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    POLICIES,
+    SETTINGS,
+    STORAGE_CLASSES,
+    VOLUMES,
+    Key,
+)
+from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective
+from herder.rules.instances.launcher import launcher_pod
+from herder.rules.instances.pods import active_pod
+from herder.rules.migration import MigrationSnapshot, phase_of
+from herder.rules.migration.phases import finished
+from herder.rules.migration.snapshot import Prepared, Timeouts
+from herder.rules.migration.turns import ticket_of
+from herder.rules.migration.where import as_pod, asked_of
+from herder.rules.placement import Offer, Snapshot
+from herder.rules.placement.gather import Everything, snapshot_of
+from herder.rules.policies import Policies
+from herder.rules.targets import Asked, impossible, why_waiting
+
+LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
+Document = dict[str, Any]
+
+
+def instance_of(namespace: str, name: str) -> str:
+    """How BY_INSTANCE wants to be asked."""
+    return f"{namespace}/{name}"
+
+
+# The migrations of an instance, finished ones too.
+BY_INSTANCE: Index[Any] = Index("vmi", lambda stored: (instance_of(stored.key.namespace, stored.view.spec.vmi_name),))
+
+
+class Looking:
+    def __init__(self, kit: Kit) -> None:
+        self.migrations = kit.caches.of(MIGRATIONS)
+        self.instances = kit.caches.of(INSTANCES)
+        self.pods = kit.caches.of(PODS, LAUNCHERS)
+        self.nodes = kit.caches.of(NODES)
+        self._namespaces = kit.caches.of(NAMESPACES)
+        self.settings = kit.caches.of(SETTINGS)
+        self._caches = kit.caches
+        # Asked for only when somebody waits for a place; by then they have to be known.
+        self._everything = [kit.caches.of(one) for one in (PODS, CLAIMS, VOLUMES, STORAGE_CLASSES)]
+        self.migrations.add_index(BY_INSTANCE)
+        self.pods.add_index(BY_OWNER)
+        self._policies = Policies()
+        self._node_offers = Snapshot()
+        kit.caches.of(POLICIES).subscribe(self._policy_changed)
+        self.nodes.subscribe(self._node_changed)
+
+    def cluster(self) -> ClusterMigrationSettings:
+        try:
+            return cluster_migration_settings(self.settings.get(Key(NAMESPACE, NAME)))
+        except Unreadable:
+            return cluster_migration_settings(None)
+
+    def of_instance(self, namespace: str, name: str) -> list[VirtualMachineInstanceMigration]:
+        return self.migrations.by(BY_INSTANCE, instance_of(namespace, name))
+
+    def leaves(self, name: tuple[str, str]) -> str:
+        """The node that a waiting migration would leave; empty where it could not begin anyway."""
+        migration = self.migrations.get(Key(*name))
+        if migration is None or migration.being_deleted or self._rival(migration):
+            return ""
+        instance = self._instance(migration)
+        status = instance.status if instance is not None else None
+        return (status.node_name or "") if status is not None and status.phase == "Running" else ""
+
+    def snapshot(self, stored: Stored[VirtualMachineInstanceMigration], crowded: tuple[str, ...]) -> MigrationSnapshot:
+        migration = stored.view
+        instance = self._instance(migration)
+        pods = self._pods(migration, instance)
+        cluster = self.cluster()
+        pending = phase_of(migration) == "Pending"
+        return MigrationSnapshot(
+            migration=migration,
+            instance=instance,
+            instance_document=self._document(migration) if instance is not None else {},
+            pods=pods,
+            nodes=self._nodes_of(pods),
+            rival=self._rival(migration) if pending else "",
+            prepared=self._prepared(migration, instance, pods, cluster) if pending and instance is not None else None,
+            timeouts=Timeouts(cluster.unschedulable_pending_timeout, cluster.pending_timeout),
+            crowded=crowded,
+            no_place=self._no_place(migration, instance, pods) if phase_of(migration) == "Scheduling" else "",
+        )
+
+    def _instance(self, migration: VirtualMachineInstanceMigration) -> VirtualMachineInstance | None:
+        """Of an instance that cannot be read nothing is known: that is no reason to believe that there is none."""
+        return self.instances.get(Key(migration.namespace, migration.spec.vmi_name))
+
+    def _document(self, migration: VirtualMachineInstanceMigration) -> Document:
+        return msgspec.json.decode(self.instances.raw(Key(migration.namespace, migration.spec.vmi_name)) or b"{}")
+
+    def _pods(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None) -> tuple[Pod, ...]:
+        """Of an instance that is gone: those that remember this migration."""
+        if instance is not None:
+            found = self.pods.by(BY_OWNER, instance.uid)
+        else:
+            found = [pod for pod in self.pods.list(migration.namespace) if self._remembers(pod, migration)]
+        return tuple(sorted(found, key=lambda pod: (str(pod.metadata.creation_timestamp), pod.name)))
+
+    def _remembers(self, pod: Pod, migration: VirtualMachineInstanceMigration) -> bool:
+        state = migration.status.migration_state if migration.status else None
+        source = state.source_pod if state is not None else None
+        return pod.labels.get(labels.MIGRATION_UID) == migration.uid or pod.name == source
+
+    def _nodes_of(self, pods: tuple[Pod, ...]) -> dict[str, Node]:
+        names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
+        return {name: node for name in names if (node := self.nodes.get(Key("", name))) is not None}
+
+    def _rival(self, migration: VirtualMachineInstanceMigration) -> str:
+        """Another one of the same instance that goes first: it has begun, or is older."""
+        mine = ticket_of(migration)
+        for other in self.of_instance(migration.namespace, migration.spec.vmi_name):
+            if other.uid == migration.uid or finished(other):
+                continue
+            theirs = ticket_of(other)
+            if phase_of(other) != "Pending" or (theirs.made_at, theirs.name) < (mine.made_at, mine.name):
+                return other.name
+        return ""
+
+    def _prepared(
+        self,
+        migration: VirtualMachineInstanceMigration,
+        instance: VirtualMachineInstance,
+        pods: tuple[Pod, ...],
+        cluster: ClusterMigrationSettings,
+    ) -> Prepared:
+        namespace = self._namespaces.stored(Key("", migration.namespace))
+        chosen = self._policies.chosen(instance.labels, namespace.labels if namespace is not None else {})
+        settings = effective(cluster, chosen.settings)
+        return Prepared(chosen.applied(), settings, self._impossible(migration, instance, pods))
+
+    def _impossible(
+        self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance, pods: tuple[Pod, ...]
+    ) -> tuple[str, str]:
+        try:
+            found = impossible(self._asked(migration, instance, pods), self._node_offers)
+        except ValueError as error:
+            return reasons.INVALID, f"spec.addedNodeSelectorTerm: {error}"
+        return (found.reason, found.message) if found is not None else ("", "")
+
+    def _no_place(
+        self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None, pods: tuple[Pod, ...]
+    ) -> str:
+        """Only for a target whose scheduler has said that there is none."""
+        target = next((pod for pod in pods if pod.labels.get(labels.MIGRATION_UID) == migration.uid), None)
+        refused = any(one.type == "PodScheduled" and one.status == "False" for one in target.status.conditions) if target else False
+        if not refused or instance is None:
+            return ""
+        return why_waiting(self._asked(migration, instance, pods), self._everything_now())
+
+    def _everything_now(self) -> Snapshot:
+        of = self._caches.of
+        return snapshot_of(
+            Everything(
+                nodes=self.nodes.list(),
+                pods=of(PODS).list(),
+                namespaces=self._namespaces.list(),
+                claims=of(CLAIMS).list(),
+                volumes=of(VOLUMES).list(),
+                classes=of(STORAGE_CLASSES).list(),
+            )
+        )
+
+    def _asked(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance, pods: tuple[Pod, ...]) -> Asked:
+        source = active_pod(pods)
+        report = report_of(source) if source is not None else None
+        started = (report.started if report is not None else None) or Started()
+        launcher = launcher_pod(self._document(migration), instance.spec)
+        return asked_of(as_pod(launcher), migration.spec, started, source.spec.node_name if source is not None else "")
+
+    def _policy_changed(self, change: Change[MigrationPolicy]) -> None:
+        policy = _view(change.new)
+        if policy is not None:
+            self._policies.add(policy)
+        else:
+            self._policies.remove(change.key.name)
+
+    def _node_changed(self, change: Change[Node]) -> None:
+        node = _view(change.new)
+        if node is not None:
+            self._node_offers.put_node(Offer.of(node))
+        else:
+            self._node_offers.remove_node(change.key.name)
+
+
+def _view(stored: Stored[Any] | None) -> Any:
+    try:
+        return stored.view if stored is not None else None
+    except Unreadable:
+        return None

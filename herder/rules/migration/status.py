@@ -1,0 +1,119 @@
+"""What a migration shows. Written whole each time, so what is not said again is gone."""
+
+from __future__ import annotations
+
+from herder.api.core import Pod
+from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds.migration import VirtualMachineInstanceMigration
+from herder.api.kinds.migration_state import MigrationProgress
+from herder.rules.migration.handover import Failed, GoesOn, Moved, Sides, sides_of
+from herder.rules.migration.snapshot import MigrationSnapshot, Prepared
+from herder.rules.migration.target_pod import target_name
+from herder.rules.plans import Document, moment, plain, text_of, without_nothing
+
+
+def waiting(migration: VirtualMachineInstanceMigration, reason: str, message: str, now: float) -> Document:
+    return _with(migration, "Pending", reason, message, now)
+
+
+def begun(
+    migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance, source: Pod, prepared: Prepared, now: float
+) -> Document:
+    """Its turn has come: from here on it keeps the settings that it has now."""
+    uid = migration.uid
+    target = target_name(instance, uid)
+    return _with(migration, "Scheduling", "", "", now) | {
+        "sourceNode": source.spec.node_name,
+        "targetPod": target,
+        "migrationPolicy": plain(prepared.policy),
+        "effectiveSettings": plain(prepared.settings),
+        "startTimestamp": text_of(moment(now)),
+        "migrationState": without_nothing(
+            {
+                "migrationName": migration.name,
+                "migrationUid": uid,
+                "migrationPolicyName": prepared.policy.name or None,
+                "migrationConfiguration": plain(prepared.settings),
+                "sourceNode": source.spec.node_name,
+                "sourcePod": source.name,
+                "targetPod": target,
+            }
+        ),
+    }
+
+
+def under_way(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, now: float) -> Document:
+    migration = snapshot.migration
+    document = _with(migration, stands.phase, stands.reason, stands.message, now)
+    node = sides.target.spec.node_name if sides.target is not None else ""
+    progress = _progress(sides)
+    state: Document = {**document.get("migrationState", {})}
+    if node:
+        document["targetNode"] = state["targetNode"] = node
+    if progress is not None:
+        document["progress"] = plain(progress)
+        state |= without_nothing({"mode": progress.mode})
+    _mark(state, sides, stands, now)
+    return document | {"migrationState": state}
+
+
+def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Document:
+    migration = snapshot.migration
+    sides = sides_of(snapshot)
+    failed = isinstance(stands, Failed)
+    reason, message = (stands.reason, stands.message) if isinstance(stands, Failed) else ("", "")
+    document = _with(migration, "Failed" if failed else "Succeeded", reason, message, now)
+    at = text_of(moment(now))
+    document["endTimestamp"] = at
+    if (progress := _progress(sides)) is not None:
+        document["progress"] = plain(progress)
+    if "migrationState" in document or not failed:
+        ended: Document = {"endTimestamp": at, "completed": True, "failed": failed}
+        if isinstance(stands, Failed):
+            ended["failureReason"] = f"{stands.reason}: {stands.message}"
+        if migration.being_deleted:
+            ended |= {"abortRequested": True, "abortStatus": "Succeeded" if failed else "Failed"}
+        document["migrationState"] = {**document.get("migrationState", {}), **ended}
+    return document
+
+
+def _mark(state: Document, sides: Sides, stands: GoesOn, now: float) -> None:
+    """Moments, each said once."""
+    at = text_of(moment(now))
+    said, heard = sides.source_said, sides.target_said
+    if heard is not None and heard.address:
+        state["targetNodeAddress"] = heard.address
+        state.setdefault("targetReadyTimestamp", at)
+    if said is not None:
+        state.setdefault("startTimestamp", at)
+    if sides.given_away:
+        state.setdefault("handedOverTimestamp", at)
+    if stands.cancel or sides.cancelled:
+        state |= {"abortRequested": True, "abortStatus": "Aborting"}
+    state["completed"] = False
+
+
+def _progress(sides: Sides) -> MigrationProgress | None:
+    return sides.source_said.progress if sides.source_said is not None else None
+
+
+def _with(migration: VirtualMachineInstanceMigration, phase: str, reason: str, message: str, now: float) -> Document:
+    """As it was, with another phase and why. What only a phase has is carried on."""
+    known = plain(migration.status) or {}
+    kept = {name: value for name, value in known.items() if name not in ("phase", "reason", "message")}
+    document: Document = {
+        **kept,
+        **without_nothing(
+            {
+                "observedGeneration": migration.metadata.generation,
+                "phase": phase,
+                "reason": reason or None,
+                "message": message or None,
+            }
+        ),
+    }
+    listed: list[Document] = list(kept.get("phaseTransitionTimestamps", ()))
+    if all(one["phase"] != phase for one in listed):
+        listed.append({"phase": phase, "phaseTransitionTimestamp": text_of(moment(now))})
+    document["phaseTransitionTimestamps"] = listed
+    return document

@@ -1,0 +1,71 @@
+"""Where a target may go: what the machine asks for, what this one migration adds, and what the guest was started as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import labels
+from herder.api.core import Pod
+from herder.api.guest import Started
+from herder.api.kinds.instance import StartedCPU
+from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
+from herder.rules.targets import Asked, added_by, constrained
+
+Document = dict[str, Any]
+# The strongest wish there is: all else being equal, nobody goes where many come already.
+MOST = 100
+
+
+def affinity_of_target(
+    affinity: Document | None,
+    spec: VirtualMachineInstanceMigrationSpec,
+    started: Started,
+    source: str,
+    crowded: tuple[str, ...] = (),
+) -> Document:
+    made = constrained(
+        affinity,
+        spec.added_node_selector_term,
+        spec.added_node_selector,
+        extra=same_kind_of_node(started),
+        not_on=source,
+    )
+    return _rather_not(made, crowded)
+
+
+def asked_of(pod: Pod, spec: VirtualMachineInstanceMigrationSpec, started: Started, source: str) -> Asked:
+    """The question that `herder.rules.target_nodes` answers. `pod` is the launcher that the instance would have without it."""
+    return Asked(pod, added_by(spec), source, tuple(same_kind_of_node(started)))
+
+
+def same_kind_of_node(started: Started) -> list[Document]:
+    """A guest goes on only in the same kind of machine."""
+    runtime = [_is(labels.RUNTIME, started.runtime)] if started.runtime else []
+    return [*runtime, *(_same_cpu(started.cpu) if started.cpu is not None else ())]
+
+
+def _same_cpu(cpu: StartedCPU) -> list[Document]:
+    model = [_is(labels.CPU_MODEL_MIGRATION + cpu.model, "true")] if cpu.model else []
+    wanted = [one.name for one in cpu.features or () if one.policy in (None, "require", "force")]
+    return [*model, *(_is(labels.CPU_FEATURE + name, "true") for name in wanted)]
+
+
+def _is(key: str, value: str) -> Document:
+    return {"key": key, "operator": "In", "values": [value]}
+
+
+def _rather_not(affinity: Document, crowded: tuple[str, ...]) -> Document:
+    """A wish and no more: a place that becomes free must not be out of reach of a pod that waits."""
+    if not crowded:
+        return affinity
+    tests = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in crowded]
+    wish = {"weight": MOST, "preference": {"matchFields": tests}}
+    node_affinity = affinity.get("nodeAffinity", {})
+    name = "preferredDuringSchedulingIgnoredDuringExecution"
+    return {**affinity, "nodeAffinity": {**node_affinity, name: [*node_affinity.get(name, ()), wish]}}
+
+
+def as_pod(document: Document) -> Pod:
+    return msgspec.convert(document, type=Pod)
