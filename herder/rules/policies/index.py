@@ -1,0 +1,158 @@
+"""Which MigrationPolicy applies to an instance, and why (seed 000).
+
+A policy applies where all pairs of both its selectors are there. So how well it fits does not depend on the instance: the order of
+all policies is known beforehand, and the first that applies wins. Each policy is found by one of its pairs, the one that the fewest
+others are found by: a question costs as much as there are policies under the labels of the instance, however many exist.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from itertools import islice
+
+import msgspec
+
+from herder.api.kinds.migration_state import AppliedPolicy, PolicySettings
+from herder.api.kinds.policy import MigrationPolicy
+from herder.rules.configuration import ClusterMigrationSettings
+from herder.rules.configuration import effective as effective_settings
+from herder.rules.policies.order import (
+    NAMESPACE,
+    NO_POLICIES,
+    NONE_MATCHES,
+    Labels,
+    Pair,
+    Ranked,
+    pairs_of,
+    rank_of,
+    ranked_policy,
+    why_first,
+    why_not,
+    why_not_first,
+)
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """The name is None where no policy applies; `why` says why in any case."""
+
+    name: str | None
+    why: str
+    policy: MigrationPolicy | None = None
+    matched_labels: int = 0
+
+    @property
+    def settings(self) -> PolicySettings | None:
+        return self.policy.spec if self.policy is not None else None
+
+    def applied(self) -> AppliedPolicy:
+        """As it stands in the status of a migration."""
+        uid = self.policy.uid if self.policy is not None else ""
+        return AppliedPolicy(name=self.name or "", uid=uid, matched_labels=self.matched_labels, why=self.why)
+
+
+class PolicyRow(msgspec.Struct, frozen=True):
+    """One policy, as `explain` shows it."""
+
+    name: str
+    applies: bool
+    matches: bool
+    labels: int
+    why: str
+
+
+class Policies:
+    def __init__(self, policies: Iterable[MigrationPolicy] = ()) -> None:
+        self._known: dict[str, Ranked] = {}
+        # Those that apply to nothing, and why.
+        self._unusable: dict[str, str] = {}
+        self._by_pair: dict[Pair, list[Ranked]] = {}
+        self._found_by: dict[str, Pair] = {}
+        self._names: dict[frozenset[Pair], set[str]] = {}
+        for policy in policies:
+            self.add(policy)
+
+    def __len__(self) -> int:
+        return len(self._known) + len(self._unusable)
+
+    def add(self, policy: MigrationPolicy) -> None:
+        """Instead of the one of the same name, if there is one."""
+        self.remove(policy.name)
+        try:
+            ranked = ranked_policy(policy)
+        except ValueError as error:
+            self._unusable[policy.name] = str(error)
+            return
+        self._known[policy.name] = ranked
+        self._names.setdefault(ranked.pairs, set()).add(policy.name)
+        pair = min(ranked.pairs, key=lambda one: (len(self._by_pair.get(one, ())), one))
+        self._found_by[policy.name] = pair
+        insort(self._by_pair.setdefault(pair, []), ranked, key=rank_of)
+
+    def remove(self, name: str) -> None:
+        self._unusable.pop(name, None)
+        ranked = self._known.pop(name, None)
+        if ranked is None:
+            return
+        pair = self._found_by.pop(name)
+        self._by_pair[pair].remove(ranked)
+        if not self._by_pair[pair]:
+            del self._by_pair[pair]
+        self._names[ranked.pairs].discard(name)
+        if not self._names[ranked.pairs]:
+            del self._names[ranked.pairs]
+
+    def get(self, name: str) -> MigrationPolicy | None:
+        ranked = self._known.get(name)
+        return ranked.policy if ranked is not None else None
+
+    def unusable(self, name: str) -> str:
+        """Why a policy applies to nothing; empty where it may."""
+        return self._unusable.get(name, "")
+
+    def same_selectors(self, policy: MigrationPolicy) -> list[str]:
+        """The others with the very same selectors, by name. Two of them together are refused: which should it be?"""
+        try:
+            pairs = pairs_of(policy)
+        except ValueError:
+            return []
+        return sorted(self._names.get(pairs, set()) - {policy.name}) if pairs else []
+
+    def matching(self, instance: Labels, namespace: Labels) -> list[MigrationPolicy]:
+        """All that apply, the one that wins first."""
+        return [ranked.policy for ranked in self._matching(instance, namespace, None)]
+
+    def chosen(self, instance: Labels, namespace: Labels) -> Chosen:
+        # The second is part of the reason.
+        found = self._matching(instance, namespace, 2)
+        if not found:
+            return Chosen(None, NONE_MATCHES.format(len(self)) if len(self) else NO_POLICIES)
+        first = found[0]
+        return Chosen(first.name, why_first(first, found[1] if len(found) > 1 else None), first.policy, first.labels)
+
+    def effective(self, cluster: ClusterMigrationSettings, instance: Labels, namespace: Labels) -> PolicySettings:
+        """What a migration of this instance would run with now."""
+        return effective_settings(cluster, self.chosen(instance, namespace).settings)
+
+    def explain(self, instance: Labels, namespace: Labels) -> list[PolicyRow]:
+        """Every policy: those that match in their order, then the others."""
+        matching = self._matching(instance, namespace, None)
+        rows: list[PolicyRow] = []
+        for place, ranked in enumerate(matching):
+            why = why_not_first(ranked, matching[0]) if place else self.chosen(instance, namespace).why
+            rows.append(PolicyRow(ranked.name, not place, True, ranked.labels, why))
+        matched = {ranked.name for ranked in matching}
+        others = sorted((one for one in self._known.values() if one.name not in matched), key=rank_of)
+        rows += [PolicyRow(one.name, False, False, one.labels, why_not(one, instance, namespace)) for one in others]
+        return rows + [PolicyRow(name, False, False, 0, why) for name, why in sorted(self._unusable.items())]
+
+    def _matching(self, instance: Labels, namespace: Labels, most: int | None) -> list[Ranked]:
+        """The first `most`, in order."""
+        there: set[Pair] = set(instance.items())
+        there.update([(key, value, NAMESPACE) for key, value in namespace.items()])
+        found: list[Ranked] = []
+        for pair in there:
+            applying = (ranked for ranked in self._by_pair.get(pair, ()) if ranked[1] <= there)
+            found += applying if most is None else islice(applying, most)
+        found.sort(key=rank_of)
+        return found[:most]
