@@ -27,6 +27,9 @@ START_REQUEST: Final = "herder.dev/start-requested"  # any new value: start it (
 STOP_REQUEST: Final = "herder.dev/stop-requested"  # uid of the instance that shall end (run strategy Manual)
 RESTART_REQUEST: Final = "herder.dev/restart-requested"  # uid of the instance that shall be replaced
 
+EVACUATE: Final = "herder.dev/evacuate-from"  # of an instance: the node that somebody asked it to leave (an eviction, a person)
+EVACUATION: Final = "herder.dev/evacuation"  # label of a migration that was made because a node is emptied; annotation: that node
+
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"
 IMPORT_CONDITION: Final = "herder.dev/Import"  # the same of a pod that fills a claim (`herder.api.imports`)

@@ -88,6 +88,10 @@ VMI_NOT_FOUND: Final = "VMINotFound"
 NOT_LIVE_MIGRATABLE: Final = "NotLiveMigratable"
 ANOTHER_MIGRATION: Final = "AnotherMigration"
 CANCELLED: Final = "Cancelled"
+
+# Evacuations
+EVACUATING: Final = "Evacuating"
+EVACUATION_IMPOSSIBLE: Final = "EvacuationImpossible"
 INVALID: Final = "Invalid"
 
 # MigrationPolicies

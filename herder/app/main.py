@@ -19,8 +19,10 @@ from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.cli import console as console
+from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs
 from herder.cli import machines as machines
+from herder.cli import migrations as migrations
 from herder.cli.main import cli
 from herder.nodes.runtimes.choice import RuntimeMissing, resolve
 

@@ -1,5 +1,6 @@
 """One module or folder per kind: watch, ask the rules, act. They meet only in objects."""
 
+from herder.controllers.evacuation import Evacuation
 from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
 from herder.controllers.migration import Migrations
@@ -11,6 +12,7 @@ CONTROLLERS: tuple[Start, ...] = (
     Machines.start,
     Instances.start,
     Migrations.start,
+    Evacuation.start,
     DataVolumes.start,
     Provisioner.start,
     Reclaimer.start,

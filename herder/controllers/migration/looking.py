@@ -28,17 +28,16 @@ from herder.kube.resources import (
     Key,
 )
 from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective
-from herder.rules.instances.launcher import launcher_pod
 from herder.rules.instances.pods import active_pod
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
 from herder.rules.migration.snapshot import Prepared, Timeouts
 from herder.rules.migration.turns import ticket_of
-from herder.rules.migration.where import as_pod, asked_of
+from herder.rules.migration.where import same_kind_of_node
 from herder.rules.placement import Offer, Snapshot
 from herder.rules.placement.gather import Everything, snapshot_of
 from herder.rules.policies import Policies
-from herder.rules.targets import Asked, impossible, why_waiting
+from herder.rules.targets import Asked, added_by, asked_of, impossible, why_waiting
 
 LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
 Document = dict[str, Any]
@@ -191,8 +190,7 @@ class Looking:
         source = active_pod(pods)
         report = report_of(source) if source is not None else None
         started = (report.started if report is not None else None) or Started()
-        launcher = launcher_pod(self._document(migration), instance.spec)
-        return asked_of(as_pod(launcher), migration.spec, started, source.spec.node_name if source is not None else "")
+        return asked_of(self._document(migration), added_by(migration.spec), same_kind_of_node(started))
 
     def _policy_changed(self, change: Change[MigrationPolicy]) -> None:
         policy = _view(change.new)

@@ -163,11 +163,13 @@ def _moving(snapshot: InstanceSnapshot) -> Document:
     """Where it goes or has gone. How far it is stands in the migration itself: once is often enough."""
     old = snapshot.instance.status
     state = snapshot.migration or (old.migration_state if old is not None else None)
+    wish = snapshot.instance.annotations.get(labels.EVACUATE)
     active = {pod.uid: pod.spec.node_name for pod in snapshot.pods if pod.spec.node_name}
     return without_nothing(
         {
             "migrationState": plain(msgspec.structs.replace(state, progress=None)) if state is not None else None,
             "activePods": active or None,
+            "evacuationNodeName": wish if wish and old is not None and old.node_name == wish else None,
         }
     )
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from herder.api import labels
-from herder.api.core import Pod
 from herder.api.guest import Started
 from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.rules.targets import Asked, added_by, constrained
+from herder.rules.targets import constrained
 
 Document = dict[str, Any]
 # The strongest wish there is: all else being equal, nobody goes where many come already.
@@ -33,11 +30,6 @@ def affinity_of_target(
         not_on=source,
     )
     return _rather_not(made, crowded)
-
-
-def asked_of(pod: Pod, spec: VirtualMachineInstanceMigrationSpec, started: Started, source: str) -> Asked:
-    """The question that `herder.rules.target_nodes` answers. `pod` is the launcher that the instance would have without it."""
-    return Asked(pod, added_by(spec), source, tuple(same_kind_of_node(started)))
 
 
 def same_kind_of_node(started: Started) -> list[Document]:
@@ -65,7 +57,3 @@ def _rather_not(affinity: Document, crowded: tuple[str, ...]) -> Document:
     node_affinity = affinity.get("nodeAffinity", {})
     name = "preferredDuringSchedulingIgnoredDuringExecution"
     return {**affinity, "nodeAffinity": {**node_affinity, name: [*node_affinity.get(name, ()), wish]}}
-
-
-def as_pod(document: Document) -> Pod:
-    return msgspec.convert(document, type=Pod)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from herder.api import labels
 from herder.api.problems import invalid
 from herder.api.world import timestamp
 from herder.server import status
@@ -22,6 +23,7 @@ from herder.server.request import Answer, Request, Target
 from herder.server.served import Served
 from herder.server.store import Record
 from herder.server.store.records import key_of
+from herder.server.verbs.machine_eviction import check_machine
 from herder.server.verbs.writing import DeleteOptions, Preconditions, check_options, delete_one
 from herder.server.writes import Intent
 
@@ -49,6 +51,8 @@ async def evict(engine: Engine, served: Served, target: Target, request: Request
     pod = record.document()
     engine.access.restriction.check_eviction(served, pod, request.user)
     _check_preconditions(record, options.preconditions)
+    if record.labels.get(labels.APP) == labels.LAUNCHER:
+        await check_machine(engine, pod, bool(options.dryRun))
     if not _needs_no_budget(pod):
         await _spend_budget(engine, record, pod, bool(options.dryRun))
     await _delete(engine, served, key, options)

@@ -1,0 +1,120 @@
+"""Empties nodes of guests: makes migrations for those that have to leave, and keeps budgets for those that must not be evicted."""
+
+from __future__ import annotations
+
+from herder.api import labels
+from herder.api.core import Node
+from herder.api.kinds import VirtualMachineInstance
+from herder.controllers.hands import Hands
+from herder.controllers.migration.looking import BY_INSTANCE, instance_of
+from herder.kube.cache import BY_OWNER, Cache, Change, Index, Stored
+from herder.kube.controller import DONE, Later, Result, Work
+from herder.kube.enqueue import controlled_by, enqueue
+from herder.kube.errors import AlreadyExists, Unreadable
+from herder.kube.kit import Kit
+from herder.kube.queue import Queue
+from herder.kube.resources import BUDGETS, INSTANCES, MIGRATIONS, NODES, SETTINGS, Key
+from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings
+from herder.rules.evacuation import EvacuationPlan, EvacuationSnapshot, drained, plan_evacuation
+from herder.rules.plans import Document
+
+WORKERS = 8
+
+
+def _where(stored: Stored[VirtualMachineInstance]) -> tuple[str, ...]:
+    status = stored.view.status
+    return (status.node_name,) if status is not None and status.node_name else ()
+
+
+# The instances whose guests run on a node.
+BY_PLACE: Index[VirtualMachineInstance] = Index("place", _where)
+
+
+class Evacuation:
+    name = "evacuation"
+
+    def __init__(self, kit: Kit) -> None:
+        self._client = kit.client
+        self._world = kit.world
+        self._hands = Hands(kit.client, kit.recorder)
+        self._instances = kit.caches.of(INSTANCES)
+        self._migrations = kit.caches.of(MIGRATIONS)
+        self._nodes = kit.caches.of(NODES)
+        self._budgets = kit.caches.of(BUDGETS)
+        self._settings = kit.caches.of(SETTINGS)
+        self._instances.add_index(BY_PLACE)
+        self._migrations.add_index(BY_INSTANCE)
+        self._budgets.add_index(BY_OWNER)
+
+    @classmethod
+    def start(cls, kit: Kit) -> Work:
+        self, queue = cls(kit), kit.queue(cls.name)
+        enqueue(self._instances, queue)
+        enqueue(self._migrations, queue, lambda stored: (Key(stored.key.namespace, stored.view.spec.vmi_name),))
+        enqueue(self._budgets, queue, controlled_by(INSTANCES))
+        self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        self._settings.subscribe(lambda change: _add_all(self._instances, queue))
+        return kit.work(self, queue, WORKERS)
+
+    def _node_changed(self, change: Change[Node], queue: Queue) -> None:
+        key = self._cluster().node_drain_taint_key
+        if _drained(change.old, key) != _drained(change.new, key):
+            for one in self._instances.keys_by(BY_PLACE, change.key.name):
+                queue.add(one)
+
+    def _cluster(self) -> ClusterMigrationSettings:
+        try:
+            return cluster_migration_settings(self._settings.get(Key(NAMESPACE, NAME)))
+        except Unreadable:
+            return cluster_migration_settings(None)
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._instances.stored(key)
+        if stored is None:
+            return DONE
+        plan = plan_evacuation(self._snapshot(stored), self._world.now())
+        await self._carry_out(stored, plan)
+        return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> EvacuationSnapshot:
+        status = stored.view.status
+        node = status.node_name if status is not None else None
+        budgets = self._budgets.by(BY_OWNER, stored.uid)
+        return EvacuationSnapshot(
+            instance=stored.view,
+            node=self._nodes.get(Key("", node)) if node else None,
+            migrations=tuple(self._migrations.by(BY_INSTANCE, instance_of(stored.key.namespace, stored.key.name))),
+            cluster=self._cluster(),
+            budget=(budgets[0].name, budgets[0].uid) if budgets else None,
+        )
+
+    async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: EvacuationPlan) -> None:
+        hands, namespace = self._hands, stored.key.namespace
+        if plan.create_budget is not None:
+            await hands.create(self._budgets, plan.create_budget, stored.uid)
+        if plan.delete_budget is not None:
+            await hands.delete(self._budgets, namespace, plan.delete_budget)
+        for end in plan.delete_migrations:
+            await hands.delete(self._migrations, namespace, end)
+        if plan.clear_wish:
+            await hands.patch(self._instances, stored, {"metadata": {"annotations": {labels.EVACUATE: None}}})
+        if plan.create_migration is not None:
+            await self._move(plan.create_migration)
+        hands.tell(stored.view, plan.events)
+
+    async def _move(self, document: Document) -> None:
+        """Of this name there is one already: made by us, and not seen yet."""
+        try:
+            made = await self._client.create(MIGRATIONS, document)
+        except AlreadyExists:
+            return
+        await self._migrations.wait_seen(made.metadata.resource_version or "")
+
+
+def _drained(stored: Stored[Node] | None, key: str) -> bool:
+    return stored is not None and drained(stored.view, key)
+
+
+def _add_all(instances: Cache[VirtualMachineInstance], queue: Queue) -> None:
+    for key in instances.keys():  # noqa: SIM118 - a cache is no dict
+        queue.add(key)
