@@ -139,13 +139,17 @@ def machine(
     name: str = "vm",
     simulated: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
+    marked: dict[str, str] | None = None,
     domain: Json | None = None,
     volumes: Json | None = None,
     **spec: Any,
 ) -> Json:
-    """`spec` is that of the instance; `volumes` are DataVolume templates by name."""
+    """`spec` is that of the instance, `marked` are its labels; `volumes` are DataVolume templates by name."""
     behaves = {labels.SIMULATED + key: value for key, value in {**QUICK, **(simulated or {})}.items()}
-    template = {"metadata": {"annotations": behaves}, "spec": {"domain": domain or {"memory": {"guest": "64Mi"}}, **spec}}
+    template = {
+        "metadata": {"annotations": behaves, "labels": marked or {}},
+        "spec": {"domain": domain or {"memory": {"guest": "64Mi"}}, **spec},
+    }
     whole: Json = {"runStrategy": strategy, "template": template}
     if volumes:
         whole["dataVolumeTemplates"] = [{"metadata": {"name": one}, "spec": content} for one, content in volumes.items()]

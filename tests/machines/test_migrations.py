@@ -1,0 +1,209 @@
+"""Live migrations of simulated guests, through the API alone. The first five are the functional tests of the seed."""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from herder.api import labels, reasons
+from tests.engines.api import Api
+from tests.engines.resources import NAMESPACES, NODES, PODS
+from tests.machines.herd import INSTANCES, Herd, Json
+from tests.machines.migrations import CRAWL, MIGRATIONS, POLICIES, SETTINGS, Movers, named
+
+CLUSTER = {"migrations": {"unschedulablePendingTimeout": 3}}
+
+
+@pytest.fixture
+async def movers(herd: Herd, unique: Callable[..., str]) -> AsyncIterator[Movers]:
+    label = unique("movers")
+    nodes = [await herd.node(label) for _ in range(2)]
+    yield Movers(herd, label, nodes)
+    for node in nodes:
+        await herd.api.delete(NODES, node)
+
+
+@pytest.fixture
+async def impatient(api: Api) -> None:
+    """The same for all tests that ask: they share the cluster."""
+    await api.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
+    document = {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": {"configuration": CLUSTER}}
+    await api.create(SETTINGS, document, "kubevirt")
+
+
+async def test_positive_1_a_named_node_that_can_accommodate_the_machine_gets_it(movers: Movers) -> None:
+    before = await movers.make()
+    (wanted,) = movers.others(before["status"]["nodeName"])
+    await movers.move(addedNodeSelectorTerm=named(wanted))
+    done = await movers.phase("Succeeded")
+    assert done["status"]["targetNode"] == wanted
+    after = await movers.on(wanted)
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"] == before["spec"], "only this one migration was constrained"
+    assert after["status"]["startTime"] == before["status"]["startTime"], "it was moved, and not started again"
+    pod = await movers.one_pod()
+    assert pod["spec"]["nodeName"] == wanted
+    # The next one is free to go anywhere, and there is only one other node.
+    await movers.move(migration="back")
+    await movers.phase("Succeeded", "back")
+    await movers.on(before["status"]["nodeName"])
+
+
+async def test_negative_1_a_node_that_does_not_match_the_machines_own_selector(movers: Movers) -> None:
+    first, second = movers.nodes
+    (await movers.herd.api.patch(NODES, first, {"metadata": {"labels": {"disk": "fast"}}}, kind="merge")).ok  # noqa: B018
+    before = await movers.make(nodeSelector={"disk": "fast"})
+    assert before["status"]["nodeName"] == first
+    await movers.move(addedNodeSelectorTerm=named(second))
+    message = await movers.failed(reasons.NO_MATCHING_NODE)
+    assert "own" in message
+    await movers.on(first)
+    await movers.one_pod()
+
+
+async def test_negative_2_a_node_that_does_not_exist(movers: Movers) -> None:
+    await movers.make()
+    await movers.move(addedNodeSelectorTerm=named("no-such-node"))
+    assert "no-such-node" in await movers.failed(reasons.NODE_NOT_FOUND)
+    await movers.one_pod()
+
+
+async def test_negative_3_the_node_where_it_runs_already(movers: Movers) -> None:
+    here = (await movers.make())["status"]["nodeName"]
+    await movers.move(addedNodeSelectorTerm=named(here))
+    assert here in await movers.failed(reasons.ALREADY_ON_NODE)
+    await movers.one_pod()
+
+
+async def test_negative_4_a_node_without_room(impatient: None, herd: Herd, unique: Callable[..., str]) -> None:
+    label = unique("small")
+    room = {"cpu": "8", "memory": "2Gi", "pods": "10"}
+    nodes = [await herd.node(label, capacity=room, allocatable=room) for _ in range(2)]
+    movers = Movers(herd, label, nodes)
+    big = {"memory": {"guest": "1500Mi"}}
+    for name in ("one", "two"):
+        await movers.make(name, domain=big)
+    await movers.move("one")
+    message = await movers.failed(reasons.PENDING_TIMEOUT)
+    assert "memory" in message
+    assert (await herd.phase("Running", "one"))["status"]["phase"] == "Running"
+    for node in nodes:
+        await herd.api.delete(NODES, node)
+
+
+async def test_the_phases_come_in_order_and_each_is_dated(movers: Movers) -> None:
+    await movers.make()
+    await movers.move()
+    status = (await movers.phase("Succeeded"))["status"]
+    reached = [one["phase"] for one in status["phaseTransitionTimestamps"]]
+    order = ["Scheduling", "Scheduled", "PreparingTarget", "TargetReady", "Running", "Succeeded"]
+    assert [phase for phase in order if phase in reached] == [phase for phase in reached if phase != "Pending"]
+    assert {"Scheduling", "PreparingTarget", "Succeeded"} <= set(reached)
+    assert status["effectiveSettings"]["completionTimeoutPerGiB"] == 150
+    assert status["migrationPolicy"]["why"]
+    assert status["progress"]["percent"] == 100
+    state = (await movers.herd.phase("Running"))["status"]["migrationState"]
+    assert (state["completed"], state["failed"], state["targetNode"]) == (True, False, status["targetNode"])
+
+
+async def slow_one(movers: Movers, unique: Callable[..., str]) -> tuple[Json, str]:
+    policy = unique("slow")
+    await movers.slow(policy)
+    await movers.herd.make(name="vm", nodeSelector={movers.label: "yes"}, marked={movers.label: "slow"})
+    return await movers.herd.running(), policy
+
+
+async def test_while_it_goes_on_it_shows_policy_settings_and_progress(movers: Movers, unique: Callable[..., str]) -> None:
+    _, policy = await slow_one(movers, unique)
+    await movers.move()
+    status = (await movers.phase("Running"))["status"]
+    assert (status["migrationPolicy"]["name"], status["effectiveSettings"]["bandwidthPerMigration"]) == (policy, "1Mi")
+    assert policy in status["migrationPolicy"]["why"]
+    await movers.herd.shows("Migrating")
+    # A running migration keeps its settings.
+    faster = {"spec": {**CRAWL, "bandwidthPerMigration": "100Mi"}}
+    (await movers.herd.api.patch(POLICIES, policy, faster, kind="merge")).ok  # noqa: B018
+    again = (await movers.phase("Running"))["status"]
+    assert again["effectiveSettings"]["bandwidthPerMigration"] == "1Mi"
+    await movers.herd.delete("move", MIGRATIONS)
+    await movers.herd.gone(MIGRATIONS, "move")
+
+
+async def test_deleting_a_migration_cancels_it_and_the_guest_goes_on_where_it_is(
+    movers: Movers, unique: Callable[..., str]
+) -> None:
+    before, _ = await slow_one(movers, unique)
+    await movers.move()
+    await movers.phase("Running")
+    await movers.herd.delete("move", MIGRATIONS)
+    await movers.herd.gone(MIGRATIONS, "move")
+    pod = await movers.one_pod()
+    assert pod["metadata"]["name"] == before["status"]["launcherPodName"]
+    assert labels.MIGRATION not in pod["metadata"].get("annotations", {})
+    await movers.herd.shows("Running", ready=True)
+
+
+async def test_a_guest_that_is_stopped_in_the_middle_ends_its_migration(movers: Movers, unique: Callable[..., str]) -> None:
+    await slow_one(movers, unique)
+    await movers.move()
+    await movers.phase("Running")
+    await movers.herd.patch("vm", {"spec": {"runStrategy": "Halted"}})
+    await movers.failed(reasons.SOURCE_STOPPED)
+    await movers.herd.shows("Stopped")
+    await movers.herd.no_pods()
+
+
+async def test_a_target_that_is_deleted_in_the_middle_leaves_the_source_running(movers: Movers, unique: Callable[..., str]) -> None:
+    before, _ = await slow_one(movers, unique)
+    await movers.move()
+    status = (await movers.phase("Running"))["status"]
+    await movers.herd.delete(status["targetPod"], PODS, {"gracePeriodSeconds": 1})
+    await movers.failed(reasons.TARGET_POD_FAILED)
+    assert (await movers.one_pod())["metadata"]["name"] == before["status"]["launcherPodName"]
+    await movers.herd.shows("Running", ready=True)
+
+
+async def test_a_copy_that_fails_leaves_the_source_running(movers: Movers) -> None:
+    before = await movers.make(simulated={"fails-at": "migration"})
+    await movers.move()
+    await movers.phase("Failed")
+    assert (await movers.one_pod())["metadata"]["name"] == before["status"]["launcherPodName"]
+    await movers.herd.shows("Running", ready=True)
+
+
+async def test_the_drain_taint_moves_guests_off_and_new_ones_do_not_come(movers: Movers) -> None:
+    here = (await movers.make())["status"]["nodeName"]
+    (there,) = movers.others(here)
+    await movers.taint(here, drained=True)
+    await movers.on(there)
+    await movers.taint(here, drained=False)
+    await movers.taint(there, drained=True)
+    await movers.on(here)
+    await movers.taint(there, drained=False)
+    made = (await movers.herd.api.list(MIGRATIONS, movers.herd.namespace)).items
+    assert [one["spec"]["priority"] for one in made] == ["system-maintenance"] * 2
+
+
+async def test_five_finished_migrations_are_kept(movers: Movers) -> None:
+    await movers.make()
+    for number in range(7):
+        await movers.move(migration=f"m-{number}")
+        await movers.phase("Succeeded", f"m-{number}")
+
+    async def look() -> bool:
+        kept = [one["metadata"]["name"] for one in (await movers.herd.api.list(MIGRATIONS, movers.herd.namespace)).items]
+        assert kept == [f"m-{number}" for number in range(2, 7)], kept
+        return True
+
+    await movers.herd.eventually(look)
+
+
+async def test_a_paused_guest_stays_paused_where_it_comes(movers: Movers) -> None:
+    before = await movers.make()
+    await movers.herd.annotate("vm", labels.PAUSE, "true", INSTANCES)
+    await movers.herd.shows("Paused")
+    await movers.move()
+    await movers.phase("Succeeded")
+    await movers.on(movers.others(before["status"]["nodeName"])[0])
+    await movers.herd.shows("Paused")
+    await movers.herd.annotate("vm", labels.PAUSE, "false", INSTANCES)
+    await movers.herd.shows("Running", ready=True)
