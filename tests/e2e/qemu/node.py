@@ -13,7 +13,7 @@ import msgspec
 
 from herder.api.guest import GuestDefinition, Started
 from herder.api.world import RealWorld
-from herder.nodes.runtimes.base import FileVolume, GuestStatus, Order, Volume
+from herder.nodes.runtimes.base import FileVolume, GuestStatus, Moved, Order, Volume
 from herder.nodes.runtimes.qemu import QemuRuntime, RunAs
 from herder.nodes.runtimes.qemu.facts import Facts
 from tests.e2e.guest.machine import PATIENCE, Tick, ticks_of
@@ -90,6 +90,11 @@ class Node:
         assert found is not None
         return found
 
+    def moved(self, guest: str) -> Moved:
+        found = self.runtime.moved(guest)
+        assert found is not None
+        return found
+
     async def becomes(self, guest: str, state: str) -> GuestStatus:
         """Waits for the runtime's own word, and never asks by itself."""
         return await self.until(guest, lambda status: status.state == state)
@@ -123,6 +128,14 @@ class Node:
     async def ticked(self, guest: str, times: int) -> None:
         """Reads along until it has ticked so often since it started, or came here."""
         assert await self._reads(guest, lambda heard: len(ticks_of(heard)) >= times), await self.text(guest)
+
+    def order_of(self, guest: str) -> Order:
+        """As an agent finds it in the pod."""
+        definition = msgspec.convert(self._record(guest)["definition"], GuestDefinition)
+        return Order(guest, definition, {"kernel": FileVolume(self._guest)})
+
+    def _record(self, guest: str) -> Document:
+        return msgspec.json.decode((self.folder / "guests" / guest / "guest.json").read_bytes())
 
     def pid(self, guest: str) -> int:
         return int(msgspec.json.decode((self.folder / "guests" / guest / "process.json").read_bytes())["pid"])

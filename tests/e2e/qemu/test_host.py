@@ -65,7 +65,7 @@ async def test_a_guest_too_busy_for_pre_copy_moves_by_post_copy(tmp_path: Path, 
         await here.ticked(source, 5)
         incoming = order(guest, load, incoming=here.status(source).started)
         address = await there.runtime.prepare_incoming(incoming, "m", settings)
-        await here.runtime.migrate_out(source, address, settings)
+        await here.runtime.migrate_out(source, "m", address, settings)
         await eventually(lambda: _active(here, source), PATIENCE)
         await here.runtime.start_post_copy(source)
         await here.becomes(source, "HandedOver")
@@ -90,5 +90,5 @@ def _node(folder: Path, facts: Facts, guest: Path) -> Node:
 
 
 async def _active(node: Node, guest: str) -> bool:
-    progress = node.runtime.progress(guest)
+    progress = node.moved(guest).progress
     return progress is not None and (progress.transferred_bytes or 0) > 1 << 20

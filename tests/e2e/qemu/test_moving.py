@@ -8,80 +8,70 @@ import msgspec
 import pytest
 
 from herder.api import reasons
-from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Refused
 from herder.nodes.runtimes.qemu.facts import Facts
-from tests.e2e.guest.machine import PATIENCE, assert_unbroken
+from tests.e2e.qemu.moves import LOAD, SLOW, assert_one_guest_said, check_memory, copied, is_moved, prepared, resumed
 from tests.e2e.qemu.node import Node, order
-from tests.engines.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("migrations")
-LOAD = "rate=50 dirty=64M/s working-set=16M"
-SLOW = PolicySettings(bandwidth_per_migration="4Mi", max_downtime_ms=1)
-
-
-async def _prepare(node: Node, other: Node, guest: Path, source: str) -> tuple[str, str]:
-    incoming = order(guest, LOAD, incoming=node.status(source).started)
-    return incoming.guest, await other.runtime.prepare_incoming(incoming, "migration-1")
 
 
 async def test_a_busy_guest_moves_without_missing_a_tick_or_a_page(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
     await node.ticked(source, 10)
-    target, address = await _prepare(node, other, guest, source)
+    target, address = await prepared(node, other, guest, source)
     assert other.status(target).state == "Incoming"
-    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
     await node.becomes(source, "HandedOver")
     assert other.status(target).state == "Incoming", "it must not go on before it is told to"
     assert await other.text(target) == ""
-    await _resumed(other, target)
+    await resumed(other, target)
     await other.ticked(target, 10)
-    console = await other.runtime.console(target)
-    await console.write(b"check\n")
-    await other.says(target, "checked 4096 pages errors=0")
-    await console.close()
-    assert_unbroken(await node.text(source) + await _whole_lines(other, target))
+    await check_memory(other, target)
+    await assert_one_guest_said((node, source), (other, target))
     assert "boot" not in await other.text(target)
-    progress = node.runtime.progress(source)
-    assert progress is not None and progress.percent == 100 and progress.downtime_ms is not None
+    moved = node.moved(source)
+    assert (moved.migration, moved.state, moved.why) == ("migration-1", "Completed", "") and moved.began_at > 0
+    assert moved.progress is not None and moved.progress.percent == 100 and moved.progress.downtime_ms is not None
 
 
 async def test_the_target_is_what_the_source_was_started_as(node: Node, other: Node, guest: Path) -> None:
     """Whatever the words in its definition would mean on the target."""
     source = await node.start(LOAD, domain={"cpu": {"model": "Nehalem", "cores": 2}, "machine": {"type": "pc"}}, memory="80Mi")
-    target, address = await _prepare(node, other, guest, source)
+    target, address = await prepared(node, other, guest, source)
     assert other.status(target).started == node.status(source).started
-    await node.runtime.migrate_out(source, address, PolicySettings())
+    await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
     await node.becomes(source, "HandedOver")
-    await _resumed(other, target)
+    await resumed(other, target)
     await other.ticked(target, 3)
 
 
 async def test_a_cancelled_move_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
     await node.ticked(source, 10)  # else there is little to copy
-    target, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, SLOW)
-    await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)
+    target, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-1", address, SLOW)
+    await copied(node, source)
     await node.runtime.cancel(source)
     ticks = len(await node.ticks(source))
     await node.ticked(source, ticks + 5)
-    assert node.status(source).state == "Running"
+    assert (node.status(source).state, node.moved(source).state) == ("Running", "Cancelled")
     assert (await other.becomes(target, "Failed")).reason == reasons.TARGET_POD_FAILED
     await other.runtime.remove(target)
-    again, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, PolicySettings())
+    again, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-2", address, PolicySettings())
     await node.becomes(source, "HandedOver")
-    await _resumed(other, again)
+    await resumed(other, again)
     await other.ticked(again, 3)
 
 
 async def test_its_bandwidth_and_its_progress_are_told(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
     await node.ticked(source, 10)  # else there is little to copy
-    _, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, SLOW)
-    seen = await eventually(lambda: _copied(node, source, 2 << 20), PATIENCE)
+    _, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-1", address, SLOW)
+    seen = await copied(node, source, 2 << 20)
     assert seen.mode == "PreCopy"
     assert seen.total_bytes and seen.total_bytes >= 64 << 20
     assert seen.bytes_per_second is not None and seen.bytes_per_second <= 8 << 20
@@ -92,11 +82,12 @@ async def test_its_bandwidth_and_its_progress_are_told(node: Node, other: Node, 
 async def test_a_lost_target_leaves_the_guest_where_it_was(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
     await node.ticked(source, 10)  # else there is little to copy
-    target, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, SLOW)
-    await eventually(lambda: _copied(node, source, 1 << 20), PATIENCE)
+    target, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-1", address, SLOW)
+    await copied(node, source)
     await other.runtime.remove(target)
-    await node.until(source, lambda status: "it was not moved" in status.message)
+    await is_moved(node, source, "Failed")
+    assert node.moved(source).why
     await node.ticked(source, len(await node.ticks(source)) + 3)
     assert node.status(source).state == "Running"
 
@@ -104,15 +95,15 @@ async def test_a_lost_target_leaves_the_guest_where_it_was(node: Node, other: No
 async def test_nobody_at_the_address_is_said(node: Node) -> None:
     source = await node.start()
     with pytest.raises(Refused, match="nobody waits for a guest at unix:/nowhere"):
-        await node.runtime.migrate_out(source, "unix:/nowhere", PolicySettings())
+        await node.runtime.migrate_out(source, "migration-1", "unix:/nowhere", PolicySettings())
     assert node.status(source).state == "Running"
 
 
 async def test_what_was_handed_over_never_runs_again(node: Node, other: Node, guest: Path) -> None:
     """Not even when the agent was restarted in between."""
     source = await node.start(LOAD)
-    _, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, PolicySettings())
+    _, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
     await node.becomes(source, "HandedOver")
     await node.reopen()
     assert node.status(source).state == "HandedOver"
@@ -124,14 +115,14 @@ async def test_what_was_handed_over_never_runs_again(node: Node, other: Node, gu
 
 async def test_a_target_survives_its_agent_and_is_resumed_by_the_next(node: Node, other: Node, guest: Path) -> None:
     source = await node.start(LOAD)
-    target, address = await _prepare(node, other, guest, source)
-    await node.runtime.migrate_out(source, address, PolicySettings())
+    target, address = await prepared(node, other, guest, source)
+    await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
     await node.becomes(source, "HandedOver")
     await other.reopen()
     assert other.status(target).state == "Incoming"
-    await _resumed(other, target)
+    await resumed(other, target)
     await other.ticked(target, 3)
-    assert_unbroken(await node.text(source) + await _whole_lines(other, target))
+    await assert_one_guest_said((node, source), (other, target))
 
 
 async def test_post_copy_is_refused_where_the_kernel_does_not_help(node: Node, guest: Path, facts: Facts) -> None:
@@ -164,7 +155,7 @@ async def test_it_is_saved_to_a_file_and_goes_on_from_there(node: Node, other: N
     assert other.status(second.guest).state == "Running"
     assert other.status(second.guest).started == node.status(first).started
     await other.ticked(second.guest, 10)
-    assert_unbroken(await node.text(first) + await _whole_lines(other, second.guest))
+    await assert_one_guest_said((node, first), (other, second.guest))
     assert [path.name for path in tmp_path.glob("*memory*")] == ["memory"]
 
 
@@ -173,24 +164,3 @@ async def test_a_file_that_holds_no_memory_is_refused(node: Node, guest: Path, t
     with pytest.raises(Refused, match="nonsense holds no saved memory"):
         await node.runtime.restore(order(guest), tmp_path / "nonsense")
     assert node.runtime.guests() == []
-
-
-async def _copied(node: Node, guest: str, least: int) -> MigrationProgress:
-    progress = node.runtime.progress(guest)
-    assert progress is not None and (progress.transferred_bytes or 0) >= least, progress
-    return progress
-
-
-async def _resumed(node: Node, guest: str) -> None:
-    """Its memory may need a moment more than the source does."""
-
-    async def resume() -> bool:
-        await node.runtime.resume(guest)
-        return node.status(guest).state == "Running"
-
-    await eventually(resume, PATIENCE)
-
-
-async def _whole_lines(node: Node, guest: str) -> str:
-    text = await node.text(guest)
-    return text[: text.rfind("\n") + 1]

@@ -11,6 +11,7 @@ import structlog
 from herder.api import reasons
 from herder.nodes.runtimes.qemu import process, qmp
 from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process
 from herder.nodes.runtimes.qemu.qmp import QMPError
 from herder.nodes.runtimes.qemu.record import QMP_SOCKET, Folder
@@ -35,6 +36,7 @@ async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]
         return None
     pid = known.pid if known is not None and process.same(known) else by_folder
     guest = Guest(folder, record, tell)
+    guest.move = Move(guest) if record.move is not None else None
     if pid is not None and (running := _watched(pid)) is not None:
         if described := process.describe(pid):
             folder.write_process(described)
@@ -42,6 +44,8 @@ async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]
     elif not guest.ended:
         rebooted = known is not None and known.boot_id != process.boot_id()
         why = "the machine was restarted" if rebooted else "QEMU ended while no agent was there"
+        if guest.move is not None:
+            guest.move.broken_off(why)
         guest.end("Failed" if rebooted else "Crashed", reasons.GUEST_LOST if rebooted else reasons.GUEST_CRASHED, why)
     return guest
 
@@ -55,9 +59,9 @@ async def _take_over(guest: Guest, running: Process) -> None:
         guest.become("Running", "QEMU does not answer")
         guest.lost()
     guest.watch(running)
-    if not guest.ended:
+    if not guest.ended or (guest.move is not None and guest.move.moved.state == "PostCopy"):
         await guest.find_out_about_moves()
-    elif guest.state != "HandedOver":
+    else:
         guest.background(guest.quit())
 
 

@@ -17,7 +17,7 @@ from herder.api import reasons
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Order, Refused
 from herder.nodes.runtimes.qemu import process, qmp
 from herder.nodes.runtimes.qemu.blueprint import Blueprint, KernelPlan
-from herder.nodes.runtimes.qemu.command import Fittings, Image, command_line
+from herder.nodes.runtimes.qemu.command import Fittings, Image, command_line, shape_of
 from herder.nodes.runtimes.qemu.facts import Facts
 from herder.nodes.runtimes.qemu.files import write_whole, writing_whole
 from herder.nodes.runtimes.qemu.images import open_image
@@ -54,11 +54,12 @@ def build(plan: Plan, folder: Folder) -> Built:
     folder.make()
     with contextlib.ExitStack() as opened:
         fittings = _fit(plan, folder, opened)
-        record = _record(plan, fittings)
+        command = command_line(plan.blueprint, fittings, plan.facts)
+        record = _record(plan, fittings, shape_of(command))
         folder.write(record)
         connection = qmp.connect(folder / QMP_SOCKET)
         try:
-            child = _start(plan, folder, fittings, opened)
+            child = _start(plan, folder, command, fittings.descriptors(), opened)
         except BaseException:
             connection.close()
             raise
@@ -67,13 +68,14 @@ def build(plan: Plan, folder: Folder) -> Built:
     return Built(child=child, qmp=connection, record=record, memory=fittings.memory)
 
 
-def _start(plan: Plan, folder: Folder, fittings: Fittings, opened: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+def _start(
+    plan: Plan, folder: Folder, command: list[str], descriptors: tuple[int, ...], opened: contextlib.ExitStack
+) -> subprocess.Popen[bytes]:
     log = _keep(os.open(folder / QEMU_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), opened)
-    command = command_line(plan.blueprint, fittings, plan.facts)
-    return process.start(command, folder.path, log, fittings.descriptors(), plan.run_as, plan.blueprint.timezone)
+    return process.start(command, folder.path, log, descriptors, plan.run_as, plan.blueprint.timezone)
 
 
-def _record(plan: Plan, fittings: Fittings) -> Record:
+def _record(plan: Plan, fittings: Fittings, shape: dict[str, str]) -> Record:
     return Record(
         definition=plan.order.definition,
         started=plan.blueprint.started,
@@ -82,6 +84,7 @@ def _record(plan: Plan, fittings: Fittings) -> Record:
         started_at=None if plan.incoming else plan.now,
         not_migratable_because=plan.blueprint.not_migratable_because,
         incoming=plan.incoming or plan.memory is not None,
+        shape=shape,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -64,6 +65,15 @@ def command_line(blueprint: Blueprint, fittings: Fittings, facts: Facts) -> list
         *_network(blueprint, fittings),
         *_extras(blueprint),
     ]
+
+
+def shape_of(command: list[str]) -> dict[str, str]:
+    """What QEMU takes for granted that both sides of a move have alike, and never compares. Devices in their order: it gives them
+    their places."""
+    options = list(itertools.pairwise(command))
+    words = {name.removeprefix("-"): value for name, value in options if name in ("-machine", "-accel", "-cpu", "-smp", "-m")}
+    words["memory"] = words.pop("m")
+    return words | {"devices": " ".join(value for name, value in options if name in ("-device", "-serial"))}
 
 
 def _board(blueprint: Blueprint, fittings: Fittings) -> Iterator[str]:

@@ -26,6 +26,8 @@ log = structlog.get_logger()
 QUIT_PATIENCE = 3.0
 # How QEMU names what the machine does, where it is not over.
 STANDING = ("paused", "prelaunch", "suspended", "io-error", "watchdog", "debug", "save-vm", "restore-vm")
+# Given away, or about to be.
+LEAVING = ("finish-migrate", "postmigrate")
 _TAIL = 2000
 
 
@@ -33,13 +35,14 @@ class Guest:
     def __init__(self, folder: Folder, record: Record, changed: Callable[[], None]) -> None:
         self.folder = folder
         self.record = record
-        self.state: GuestState = "Incoming" if record.incoming else "Preparing"
+        self.state: GuestState = "Incoming" if record.incoming and record.started_at is None else "Preparing"
         self.message = ""
         self.reason = ""
         self.process: Process | None = None
         self.qmp: QMP | None = None
         self.has_memory = not record.incoming
         self.memory_descriptor: int | None = None
+        self.waits_at = ""  # where the source of an incoming guest finds it
         self.move: Move | None = None
         self.over = asyncio.Event()
         self.received = asyncio.Event()
@@ -60,7 +63,12 @@ class Guest:
             started_at=self.record.started_at,
             addresses=(self.record.address,) if self.record.address else (),
             not_migratable_because=self.record.not_migratable_because,
+            has_memory=self.record.incoming and self.has_memory,
         )
+
+    @property
+    def stands_for_its_move(self) -> bool:
+        return self.record.move is not None and self.record.move.paused
 
     @property
     def ended(self) -> bool:
@@ -82,17 +90,13 @@ class Guest:
     async def find_out_about_moves(self) -> None:
         """A guest that left, or came, while no agent was there to hear of it."""
         with contextlib.suppress(QMPError):
-            status = (await self.control.do("query-migrate")).get("status", "none")
-            if self.record.incoming and status in ("completed", "postcopy-active"):
-                self.has_memory = True
-            elif not self.record.incoming and not self.record.saved and status in ("completed", "postcopy-active"):
-                self.end("HandedOver", "", leave=status != "completed")
+            if self.move is not None:
+                await self.move.find_again()
+            elif self.record.incoming:
+                self.heard((await self.control.do("query-migrate")).get("status", "none"))
 
-    async def went_on(self) -> None:
-        """It was about to leave, and stays."""
+    def tell(self) -> None:
         self._changed()
-        with contextlib.suppress(QMPError):
-            await self.look()
 
     async def talk(self, connection: Any) -> None:
         """Until QEMU has said what its machine does. Raises `QMPError` where it ends before."""
@@ -114,12 +118,12 @@ class Guest:
         self.state, self.message = state, message
         self._changed()
 
-    def end(self, state: GuestState, reason: str, message: str = "", *, leave: bool = False) -> None:
-        """For good, and on disk before anybody hears of it. `leave`: QEMU still has something to do."""
+    def end(self, state: GuestState, reason: str, message: str = "", *, leave: bool = False, **changes: Any) -> None:
+        """For good, and on disk before anybody hears of it. `leave`: QEMU still has something to do. `changes`: of the record."""
         if self.ended or self._removing:
             return
         outcome = Outcome(state, reason, message)
-        self.keep(outcome=outcome)
+        self.keep(outcome=outcome, **changes)
         self._show(outcome)
         self._changed()
         if not leave:
@@ -144,9 +148,10 @@ class Guest:
         elif name == "WATCHDOG" and data.get("action") == "poweroff":
             self._last_words = "watchdog"
         elif name == "MIGRATION":
-            self._migration(data.get("status", ""))
+            self.heard(data.get("status", ""))
 
-    def _migration(self, status: str) -> None:
+    def heard(self, status: str) -> None:
+        """Of a migration, in or out."""
         if self.move is not None:
             self.move.heard(status)
         elif status in ("completed", "postcopy-active"):
@@ -161,12 +166,12 @@ class Guest:
 
     async def _stopped(self) -> None:
         """Paused by somebody, or for a reason that only the status tells."""
-        if self.move is None or not self.move.under_way:
-            with contextlib.suppress(QMPError):
-                await self.look()
+        with contextlib.suppress(QMPError):
+            await self.look()
 
     def _stands(self, word: str) -> None:
-        if word == "running":
+        leaving = self.move is not None and self.move.under_way
+        if word == "running" or (leaving and word in LEAVING) or (leaving and self.stands_for_its_move and word in STANDING):
             self.become("Running")
         elif word == "inmigrate" or (self.state == "Incoming" and word in STANDING):
             self.become("Incoming")
@@ -176,8 +181,10 @@ class Guest:
             self.end("ShutDown", reasons.GUEST_SHUT_DOWN)
         elif word in ("guest-panicked", "internal-error"):
             self.end("Crashed", reasons.GUEST_CRASHED, "the guest's kernel panicked" if word == "guest-panicked" else "KVM gave up")
-        elif word in ("postmigrate", "finish-migrate"):
+        elif word in LEAVING and self.record.saved:
             self.become("Paused")
+        elif word == "postmigrate":
+            self.end("HandedOver", "", leave=True)
 
     def lost(self) -> None:
         """Nobody answers: QEMU has ended, which its process tells, or has dropped us, and then we come again."""

@@ -1,178 +1,181 @@
-"""A guest on its way out of this node: QEMU's migration, its settings and its progress."""
+"""A guest on its way out of this node: QEMU's migration, what it means for the guest, and what must not be forgotten of it.
+
+QEMU lets a guest go on by itself when its migration fails, even in the last moment of a post-copy, when it runs elsewhere
+already. It does so only where the guest ran before: so it is paused first by us, and it is ours to let it go on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 
-from herder.api import reasons
-from herder.api.defaults import MAX_DOWNTIME_MS
-from herder.api.kinds.migration_state import MigrationMode, MigrationProgress, PolicySettings
-from herder.api.quantity import parse_quantity
-from herder.nodes.runtimes.base import Refused
-from herder.nodes.runtimes.qemu import qmp
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.nodes.runtimes.base import Moved, MoveState
+from herder.nodes.runtimes.qemu import channels
 from herder.nodes.runtimes.qemu.guest import Guest
-from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
+from herder.nodes.runtimes.qemu.progress import bandwidth, capabilities, parameters, progress_of
+from herder.nodes.runtimes.qemu.qmp import QMPError
+from herder.nodes.runtimes.qemu.record import MoveRecord
 
 log = structlog.get_logger()
-# Only while something moves, QEMU is asked how far it is.
+# Only while something moves, QEMU is asked how far it is; and in the moment of a hand-over, more often.
 LOOK_EVERY = 0.25
-UNLIMITED = 1 << 40  # bytes a second
-UNIX = "unix:"
-TCP = "tcp:"
+LOOK_CLOSELY_EVERY = 0.002
 OVER = ("completed", "failed", "cancelled")
 
 
 class Move:
-    def __init__(self, guest: Guest, settings: PolicySettings) -> None:
+    """Begun here, or found again: what was settled about it is in the guest's record."""
+
+    def __init__(self, guest: Guest, settings: PolicySettings | None = None) -> None:
         self._guest = guest
-        self._settings = settings
+        self._settings = settings or PolicySettings()
         self.status = "setup"
         self.progress = MigrationProgress(mode="PreCopy", percent=0)
-        self.paused = False
-        self.failed = ""
         self.over = asyncio.Event()
+        if self._record.state in ("Completed", "Failed", "Cancelled"):
+            self.over.set()
+
+    @property
+    def _record(self) -> MoveRecord:
+        assert self._guest.record.move is not None, "written down before it begins"
+        return self._guest.record.move
+
+    @property
+    def moved(self) -> Moved:
+        kept = self._record
+        progress = kept.progress if self.over.is_set() and kept.progress is not None else self.progress
+        return Moved(kept.migration, kept.state, kept.why, progress, kept.began_at)
 
     @property
     def under_way(self) -> bool:
-        return not self.over.is_set()
-
-    @property
-    def in_post_copy(self) -> bool:
-        return self.status.startswith("postcopy")
+        return self._record.state == "UnderWay"
 
     async def begin(self, uri: str) -> None:
         control = self._guest.control
-        await set_capabilities(control, self._settings, events=True)
+        await control.do("migrate-set-capabilities", capabilities=capabilities(self._settings))
         await control.do("migrate-set-parameters", **parameters(self._settings))
         await control.do("migrate", uri=uri)
         self._guest.background(self._follow())
 
+    async def find_again(self) -> None:
+        """After a crash of the agent: QEMU went on without it, and may be done."""
+        if self.over.is_set():
+            return await self._stay()
+        status = (await self._guest.control.do("query-migrate")).get("status", "none")
+        runs = (await self._guest.control.do("query-status"))["status"]
+        if status == "completed" and runs != "postmigrate":
+            status = "none"  # that was how it came here
+        if status == "none":
+            await channels.forget(self._guest.control)
+        if status in ("none", *OVER):
+            await self._finish(status, "" if status != "none" else "it never began: the agent ended before")
+        else:
+            self.heard(status)
+            self._guest.background(self._follow())
+        return None
+
     def heard(self, status: str) -> None:
         """From QEMU's event, in the moment in which it happens."""
-        if not self.under_way:
+        if self.over.is_set():
             return
         self.status = status
-        if status == "postcopy-active":
-            self._guest.end("HandedOver", "", leave=True)
+        if status.startswith("postcopy") and self.under_way:
+            self._guest.background(self._until_given_away())
+        elif status == "postcopy-paused":
+            self._settle("PostCopy", "the connection broke before all memory was sent")
         elif status in OVER:
             self._guest.background(self._finish(status))
 
-    async def _finish(self, status: str) -> None:
+    async def pause(self) -> None:
+        """So that nothing changes any more and the copy ends. Written down first: whoever comes after us lets it go on again."""
+        if not self._record.paused:
+            self._keep(paused=True)
+        await self._guest.control.do("stop")
+
+    async def start_post_copy(self) -> None:
+        await self.pause()
+        if self.under_way and not self.over.is_set():
+            await self._guest.control.do("migrate-start-postcopy")
+
+    async def cancel(self) -> None:
+        """Not once the guest may run at the target: it could not come back."""
+        if self.under_way and not self.status.startswith("postcopy"):
+            await self._guest.control.do("migrate_cancel")
+            await self.over.wait()
+
+    def broken_off(self, why: str) -> None:
+        """QEMU has ended. What it gave away before stays given away."""
+        if not self.over.is_set():
+            state = "Failed" if self.under_way else self._record.state
+            self._settle(state, self._record.why or why)
+            self.over.set()
+
+    async def _until_given_away(self) -> None:
+        """QEMU says that it is in post-copy before it has sent what the target needs, and may still fail at that. A page that was
+        sent afterwards tells that it did not."""
+        with contextlib.suppress(QMPError):
+            while self.under_way and not self.over.is_set():
+                answer = await self._guest.control.do("query-migrate")
+                if answer.get("status") in OVER:
+                    return
+                if answer.get("ram", {}).get("postcopy-bytes", 0) or answer.get("status") != "postcopy-active":
+                    self.progress = progress_of(answer, self.progress, paused=False)
+                    self._settle("PostCopy")
+                    await self._guest.control.do("migrate-set-parameters", max_postcopy_bandwidth=bandwidth(self._settings))
+                    return
+                await asyncio.sleep(LOOK_CLOSELY_EVERY)
+
+    async def _finish(self, status: str, why: str = "") -> None:
         with contextlib.suppress(QMPError):
             answer = await self._guest.control.do("query-migrate")
-            self.progress = progress_of(answer, self.progress, self.paused)
-            self.failed = answer.get("error-desc", "") if status == "failed" else ""
-        self.over.set()
+            self.progress = progress_of(answer, self.progress, self._record.paused)
+            why = why or (answer.get("error-desc", "QEMU gave no reason") if status == "failed" else "")
+        if self.over.is_set():
+            return
         if status == "completed":
-            self._guest.end("HandedOver", "")
+            self._settle("Completed")
+        elif self.under_way:
+            self._settle("Cancelled" if status == "cancelled" else "Failed", why)
+        else:
+            self._settle("PostCopy", why or "it broke before all memory was sent")
+        self.over.set()
+        if self._guest.ended:
             self._guest.background(self._guest.quit())
         else:
-            self._guest.message = f"it was not moved: {self.failed or status}"
-            await self._guest.went_on()
+            await self._stay()
+
+    async def _stay(self) -> None:
+        """It was about to leave, and goes on here as before."""
+        with contextlib.suppress(QMPError):
+            if self._record.paused:
+                await self._guest.control.do("cont")
+                self._keep(paused=False)
+            await self._guest.look()
+
+    def _settle(self, state: MoveState, why: str = "") -> None:
+        """On disk before anybody hears of it: what was given away never runs here again."""
+        move = msgspec.structs.replace(self._record, state=state, why=why, progress=self.progress)
+        if state in ("PostCopy", "Completed") and not self._guest.ended:
+            self._guest.end("HandedOver", "", leave=True, move=move)
+        else:
+            self._guest.keep(move=move)
+            self._guest.tell()
+
+    def _keep(self, **changes: Any) -> None:
+        self._guest.keep(move=msgspec.structs.replace(self._record, **changes))
 
     async def _follow(self) -> None:
         """The numbers; what happens is told by events."""
         with contextlib.suppress(QMPError):
-            while self.under_way:
-                self.progress = progress_of(await self._guest.control.do("query-migrate"), self.progress, self.paused)
+            while not self.over.is_set():
+                answer = await self._guest.control.do("query-migrate")
+                self.progress = progress_of(answer, self.progress, self._record.paused)
+                if answer.get("status") in OVER:
+                    self.heard(answer["status"])
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.over.wait(), LOOK_EVERY)
-
-    def broken_off(self, why: str) -> None:
-        self.failed = self.failed or why
-        self.over.set()
-
-    async def cancel(self) -> None:
-        """Not once the guest may run at the target: it could not come back."""
-        if self.under_way and not self.in_post_copy:
-            await self._guest.control.do("migrate_cancel")
-            await self.over.wait()
-
-
-async def set_capabilities(control: QMP, settings: PolicySettings, *, events: bool) -> None:
-    wanted = {
-        "events": events,
-        "auto-converge": bool(settings.allow_auto_converge),
-        "postcopy-ram": bool(settings.allow_post_copy),
-    }
-    await control.do("migrate-set-capabilities", capabilities=[{"capability": name, "state": on} for name, on in wanted.items()])
-
-
-def parameters(settings: PolicySettings) -> dict[str, Any]:
-    """A downtime of 0 would mean to QEMU that any is good."""
-    limit = parse_quantity(settings.bandwidth_per_migration).value() if settings.bandwidth_per_migration else 0
-    return {
-        "max_bandwidth": limit or UNLIMITED,
-        "max_postcopy_bandwidth": limit,
-        "downtime_limit": max(1, settings.max_downtime_ms if settings.max_downtime_ms is not None else MAX_DOWNTIME_MS),
-    }
-
-
-def progress_of(answer: dict[str, Any], before: MigrationProgress, paused: bool) -> MigrationProgress:
-    """QEMU's numbers in our words. The share that is done never runs backwards."""
-    ram: dict[str, Any] = answer.get("ram", {})
-    if not ram:
-        return before
-    total, remaining = int(ram["total"]), int(ram["remaining"])
-    completed = answer.get("status") == "completed"
-    done = 100 if completed else min(99, 100 - 100 * remaining // total if total else 0)
-    speed = int(ram.get("mbps", 0) * 1e6 / 8)
-    dirty = int(ram.get("dirty-pages-rate", 0)) * int(ram.get("page-size", 4096))
-    mode: MigrationMode = "PostCopy" if str(answer.get("status", "")).startswith("postcopy") else "Paused" if paused else "PreCopy"
-    return MigrationProgress(
-        mode=before.mode if completed else mode,
-        total_bytes=total,
-        transferred_bytes=int(ram["transferred"]),
-        remaining_bytes=remaining,
-        dirty_bytes_per_second=dirty,
-        bytes_per_second=speed,
-        iteration=int(ram.get("dirty-sync-count", 0)) or None,
-        throttle_percent=int(answer.get("cpu-throttle-percentage", 0)),
-        percent=max(done, before.percent or 0),
-        estimated_seconds_left=remaining // (speed - dirty) if speed > dirty else None,
-        downtime_ms=answer.get("downtime", answer.get("expected-downtime")),
-    )
-
-
-async def connect(address: str) -> socket.socket:
-    """To the target, by us: QEMU gets the open connection, and needs no right to open any."""
-    try:
-        if address.startswith(UNIX):
-            return await asyncio.to_thread(qmp.connect, Path(address.removeprefix(UNIX)))
-        host, _, port = address.removeprefix(TCP).rpartition(":")
-        connection = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-        connection.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(connection, (host.strip("[]"), int(port)))
-        connection.setblocking(True)
-        return connection
-    except (OSError, ValueError) as error:
-        raise Refused(reasons.TARGET_POD_FAILED, f"nobody waits for a guest at {address}: {error}") from None
-
-
-async def hand_connection(control: QMP, connection: socket.socket) -> str:
-    with connection:
-        await control.do("getfd", descriptor=connection.fileno(), fdname="migration")
-    return "fd:migration"
-
-
-async def listen(guest: Guest, path: Path, settings: PolicySettings) -> None:
-    """The target waits at a socket that the agent made and QEMU inherits: by then the one or other may connect."""
-    listener = qmp.listen(path)
-    guest.background(_accept(guest, listener, settings))
-    await set_capabilities(guest.control, settings, events=True)
-
-
-async def _accept(guest: Guest, listener: socket.socket, settings: PolicySettings) -> None:
-    """One source, once."""
-    listener.setblocking(False)
-    with listener:
-        connection, _ = await asyncio.get_running_loop().sock_accept(listener)
-    connection.setblocking(True)
-    with contextlib.suppress(QMPError):
-        await guest.control.do("migrate-incoming", uri=await hand_connection(guest.control, connection))

@@ -13,6 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.api.kinds.migration_state import MigrationProgress
+from herder.nodes.runtimes.base import MoveState
 from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
 
 GUEST = "guest.json"
@@ -31,6 +33,18 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
 
 
+class MoveRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The last move out of here; durable before QEMU hears of it, and before anybody is told how it went."""
+
+    migration: str
+    began_at: float
+    state: MoveState = "UnderWay"
+    why: str = ""
+    # The guest stands still for the move's sake alone: it goes on where it is not moved after all.
+    paused: bool = False
+    progress: MigrationProgress | None = None
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     definition: GuestDefinition
     started: Started
@@ -39,7 +53,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     ports: dict[int, int] = msgspec.field(default_factory=dict)
     started_at: float | None = None
     not_migratable_because: str = ""
+    # It came from elsewhere; taken over once `started_at` says since when.
     incoming: bool = False
+    # What another side must have alike.
+    shape: dict[str, str] = msgspec.field(default_factory=dict)
+    move: MoveRecord | None = None
     # Its memory is in a file: it stands still for that reason, and was not handed over to anybody.
     saved: bool = False
     outcome: Outcome | None = None

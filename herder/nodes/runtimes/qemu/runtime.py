@@ -11,21 +11,21 @@ import msgspec
 import structlog
 
 from herder.api import reasons
-from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, Order, Refused
-from herder.nodes.runtimes.qemu import building, facts, moving, probes, saving
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused
+from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
 from herder.nodes.runtimes.qemu.console import Consoles, read_log
 from herder.nodes.runtimes.qemu.facts import Facts
 from herder.nodes.runtimes.qemu.guest import Guest
-from herder.nodes.runtimes.qemu.moving import UNIX, Move
+from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
-from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET, Folder
+from herder.nodes.runtimes.qemu.record import Folder, MoveRecord
 
 log = structlog.get_logger()
 # Guests are told apart by their own address; two that got the same one try another.
@@ -113,14 +113,18 @@ class QemuRuntime:
             self._guests.pop(guest, None)
 
     async def pause(self, guest: str) -> None:
+        """One that has come is taken over as it is, standing still. One that leaves stands still until it is known where it is."""
         found = self._running(guest)
         if found is not None and found.state == "Running":
             with contextlib.suppress(QMPError):
-                await found.control.do("stop")
                 if found.move is not None and found.move.under_way:
-                    found.move.paused = True
+                    await found.move.pause()
                 else:
+                    await found.control.do("stop")
                     found.become("Paused")
+        elif found is not None and found.state == "Incoming" and found.has_memory:
+            found.keep(started_at=self._world.now())
+            found.become("Paused")
 
     async def resume(self, guest: str) -> None:
         found = self._running(guest)
@@ -133,7 +137,6 @@ class QemuRuntime:
             found.become("Running")
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
-        """The socket is QEMU's own, in the guest's folder: reachable by the agents of this machine, and by nobody else."""
         wanted = settings or PolicySettings()
         if wanted.allow_post_copy and not self._facts.post_copy:
             raise Refused(
@@ -141,30 +144,44 @@ class QemuRuntime:
             )
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
-        known = self._guests.get(order.guest)
-        guest = known or await self._once(self._plan(order, incoming=True))
-        path = guest.folder / MIGRATION_SOCKET
-        if not path.exists():
-            await moving.listen(guest, path, wanted)
-        return f"{UNIX}{path}"
+        guest = self._guests.get(order.guest) or await self._once(self._plan(order, incoming=True))
+        if not guest.waits_at and guest.state == "Incoming" and not guest.has_memory:
+            guest.waits_at = await channels.listen(guest, wanted)
+        return guest.waits_at
 
-    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
-        found = self._running(guest)
-        if found is None or (found.move is not None and found.move.under_way):
-            return
+    def shape(self, guest: str) -> dict[str, str]:
+        return self._guests[guest].record.shape
+
+    async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
-        connection = await moving.connect(address)
+        if not self._may_leave(guest, migration):
+            return
+        connection = await channels.connect(address)
+        if (found := self._running(guest)) is None or not self._may_leave(guest, migration):
+            connection.close()
+            return
+        found.keep(move=MoveRecord(migration=migration, began_at=self._world.now()))
         found.move = Move(found, settings)
         try:
-            await found.move.begin(await moving.hand_connection(found.control, connection))
+            await found.move.begin(await channels.hand_over(found.control, connection))
         except QMPError as error:
             found.move.broken_off(str(error))
             raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"QEMU does not move it: {error}") from None
 
-    def progress(self, guest: str) -> MigrationProgress | None:
+    def _may_leave(self, guest: str, migration: str) -> bool:
+        """Not twice by the same migration, whatever became of it; and by one at a time."""
+        found = self._running(guest)
+        if found is None or found.move is None:
+            return found is not None
+        last = found.move.moved
+        if last.state == "UnderWay" and last.migration != migration:
+            raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"it is on its way already, by migration {last.migration}")
+        return last.migration != migration
+
+    def moved(self, guest: str) -> Moved | None:
         found = self._guests.get(guest)
-        return found.move.progress if found is not None and found.move is not None else None
+        return found.move.moved if found is not None and found.move is not None else None
 
     async def cancel(self, guest: str) -> None:
         found = self._guests.get(guest)
@@ -174,8 +191,8 @@ class QemuRuntime:
 
     async def start_post_copy(self, guest: str) -> None:
         found = self._guests.get(guest)
-        if found is not None and found.move is not None and found.move.under_way and not found.move.in_post_copy:
-            await found.control.do("migrate-start-postcopy")
+        if found is not None and found.move is not None and found.move.under_way:
+            await found.move.start_post_copy()
 
     async def save(self, guest: str, path: Path) -> None:
         if not self.description.can_save_memory:

@@ -14,10 +14,12 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Refused
 from herder.nodes.runtimes.qemu.files import sync_folder
 from herder.nodes.runtimes.qemu.guest import Guest
-from herder.nodes.runtimes.qemu.moving import UNLIMITED, set_capabilities
+from herder.nodes.runtimes.qemu.progress import UNLIMITED, capabilities
 from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
 
 HEAD = 16384
+# A file does not answer.
+EVENTS_ONLY = [{**one, "state": one["capability"] == "events"} for one in capabilities(PolicySettings())]
 
 
 async def save(guest: Guest, path: Path) -> None:
@@ -44,7 +46,7 @@ async def _stream(control: QMP, descriptor: int) -> None:
     given = await control.do("add-fd", descriptor=descriptor)
     number = given["fdset-id"]
     try:
-        await set_capabilities(control, PolicySettings(), events=True)
+        await control.do("migrate-set-capabilities", capabilities=EVENTS_ONLY)
         await control.do("migrate-set-parameters", max_bandwidth=UNLIMITED)
         await control.do("migrate", uri=f"file:/dev/fdset/{number},offset={HEAD:#x}")
         await _until_written(control)
@@ -71,7 +73,7 @@ def started_of(path: Path) -> Started:
 async def load(guest: Guest, descriptor: int) -> None:
     """Until all of it is there."""
     try:
-        await set_capabilities(guest.control, PolicySettings(), events=True)
+        await guest.control.do("migrate-set-capabilities", capabilities=EVENTS_ONLY)
         await guest.control.do("migrate-incoming", uri=f"file:/dev/fdset/{descriptor},offset={HEAD:#x}")
     except QMPError as error:
         raise Refused(reasons.CANNOT_SAVE_MEMORY, f"the saved memory cannot be read: {error}") from None
