@@ -31,6 +31,11 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("kubevirt.io", ("virtualmachines", "kubevirts"), *READ),
     _rule("kubevirt.io", ("virtualmachineinstances",), *READ, "create", "patch", "delete"),
     _rule("kubevirt.io", ("virtualmachines/status", "virtualmachineinstances/status"), "patch"),
+    # Migrations, what decides how they go, and the budgets of guests that are moved and not ended.
+    _rule("kubevirt.io", ("virtualmachineinstancemigrations",), *READ, "create", "patch", "delete"),
+    _rule("kubevirt.io", ("virtualmachineinstancemigrations/status",), "patch"),
+    _rule("migrations.kubevirt.io", ("migrationpolicies",), *READ),
+    _rule("policy", ("poddisruptionbudgets",), *READ, "create", "delete"),
     # An owner reference that keeps its owner from going takes this right over the owner.
     _rule("kubevirt.io", ("virtualmachines/finalizers", "virtualmachineinstances/finalizers"), "update"),
     _rule("cdi.kubevirt.io", ("datavolumes",), *READ, "create"),

@@ -128,9 +128,7 @@ async def test_while_it_goes_on_it_shows_policy_settings_and_progress(movers: Mo
     await movers.herd.gone(MIGRATIONS, "move")
 
 
-async def test_deleting_a_migration_cancels_it_and_the_guest_goes_on_where_it_is(
-    movers: Movers, unique: Callable[..., str]
-) -> None:
+async def test_deleting_a_migration_cancels_it_and_the_guest_stays(movers: Movers, unique: Callable[..., str]) -> None:
     before, _ = await slow_one(movers, unique)
     await movers.move()
     await movers.phase("Running")
