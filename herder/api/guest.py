@@ -51,10 +51,12 @@ class GuestDefinition(View, frozen=True, kw_only=True):
 
 
 class MigrationOrder(View, frozen=True, kw_only=True):
-    """Written by the migration controller into both pods: into the target when it is made, into the source when the target waits."""
+    """Written by the migration controller into both pods: into the target when it is made, into the source when that waits."""
 
     migration: str  # uid
     settings: PolicySettings
+    # For the target only: whose agent alone may speak for the guest.
+    source_node: str = ""
     # The rest is for the source only.
     target_pod: str = ""  # uid
     target_node: str = ""
