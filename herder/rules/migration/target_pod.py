@@ -27,7 +27,10 @@ def target_pod(snapshot: MigrationSnapshot) -> Document:
     own: dict[str, Any] = document["metadata"]
     own["name"] = migration.status.target_pod
     own["labels"][labels.MIGRATION_UID] = migration.uid
-    order = MigrationOrder(migration=migration.uid, settings=migration.status.effective_settings)
+    status = migration.status
+    order = MigrationOrder(
+        migration=migration.uid, settings=migration.status.effective_settings, source_node=status.source_node or ""
+    )
     own["annotations"][labels.MIGRATION] = msgspec.json.encode(plain(order)).decode()
     source = migration.status.source_node or ""
     own_rules = document["spec"].get("affinity")
