@@ -101,8 +101,13 @@ async def test_the_phases_come_in_order_and_each_is_dated(movers: Movers) -> Non
     assert status["effectiveSettings"]["completionTimeoutPerGiB"] == 150
     assert status["migrationPolicy"]["why"]
     assert status["progress"]["percent"] == 100
-    state = (await movers.herd.phase("Running"))["status"]["migrationState"]
-    assert (state["completed"], state["failed"], state["targetNode"]) == (True, False, status["targetNode"])
+
+    async def told() -> bool:
+        state = (await movers.herd.phase("Running"))["status"]["migrationState"]
+        assert (state["completed"], state.get("failed"), state["targetNode"]) == (True, False, status["targetNode"])
+        return True
+
+    await movers.herd.eventually(told)
 
 
 async def slow_one(movers: Movers, unique: Callable[..., str]) -> tuple[Json, str]:

@@ -21,20 +21,17 @@ def target_name(instance: VirtualMachineInstance, migration_uid: str) -> str:
 
 
 def target_pod(snapshot: MigrationSnapshot) -> Document:
-    migration, instance = snapshot.migration, snapshot.instance
-    assert instance is not None and migration.status is not None and migration.status.effective_settings is not None
-    document = launcher_pod(snapshot.instance_document, instance.spec, started_as(snapshot))
+    migration, instance, status = snapshot.migration, snapshot.instance, snapshot.migration.status
+    assert instance is not None and status is not None and status.effective_settings is not None, "written when it began"
+    started, source = started_as(snapshot), status.source_node or ""
+    document = launcher_pod(snapshot.instance_document, instance.spec, started)
     own: dict[str, Any] = document["metadata"]
-    own["name"] = migration.status.target_pod
+    own["name"] = status.target_pod
     own["labels"][labels.MIGRATION_UID] = migration.uid
-    status = migration.status
-    order = MigrationOrder(
-        migration=migration.uid, settings=migration.status.effective_settings, source_node=status.source_node or ""
-    )
+    order = MigrationOrder(migration=migration.uid, settings=status.effective_settings, source_node=source)
     own["annotations"][labels.MIGRATION] = msgspec.json.encode(plain(order)).decode()
-    source = migration.status.source_node or ""
     own_rules = document["spec"].get("affinity")
-    document["spec"]["affinity"] = affinity_of_target(own_rules, migration.spec, started_as(snapshot), source, snapshot.crowded)
+    document["spec"]["affinity"] = affinity_of_target(own_rules, migration.spec, started, source, snapshot.crowded)
     return document
 
 
