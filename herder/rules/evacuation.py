@@ -65,7 +65,7 @@ def plan_evacuation(snapshot: EvacuationSnapshot, now: float) -> EvacuationPlan:
 def _leave(snapshot: EvacuationSnapshot, plan: EvacuationPlan, where: str, now: float) -> EvacuationPlan:
     instance = snapshot.instance
     # What an eviction does is one thing; a node that is emptied on purpose is left by everyone who can be moved.
-    if _is_external(snapshot) or any(not finished(one) for one in snapshot.migrations):
+    if _is_external(snapshot) or any(not finished(one) for one in snapshot.migrations) or _has_left(snapshot):
         return plan
     if why := why_not_movable(instance):
         told = Event("Warning", reasons.EVACUATION_IMPOSSIBLE, f"it should leave node {where}, and cannot be moved: {why}")
@@ -80,6 +80,16 @@ def _leave(snapshot: EvacuationSnapshot, plan: EvacuationPlan, where: str, now: 
 
 def _is_external(snapshot: EvacuationSnapshot) -> bool:
     return strategy_of(snapshot.instance, snapshot.cluster.eviction_strategy) == "External"
+
+
+def _has_left(snapshot: EvacuationSnapshot) -> bool:
+    """Its last migration has succeeded, and the instance does not show it yet."""
+    over = [one for one in snapshot.migrations if one.status is not None and one.status.end_timestamp is not None]
+    last = max(over, key=lambda one: (one.status and one.status.end_timestamp, one.name), default=None)
+    if last is None or phase_of(last) != "Succeeded":
+        return False
+    shown = snapshot.instance.status.migration_state if snapshot.instance.status else None
+    return shown is None or shown.migration_uid != last.uid or not shown.completed
 
 
 def _wait(migrations: tuple[VirtualMachineInstanceMigration, ...], now: float) -> float:

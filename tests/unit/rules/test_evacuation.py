@@ -61,6 +61,14 @@ def test_a_guest_is_not_moved_twice_at_once() -> None:
     assert plan(guest(), migration("Running")).create_migration is None
 
 
+def test_a_guest_that_has_just_left_is_not_moved_on() -> None:
+    """The migration is over, and the instance does not show it yet."""
+    assert plan(guest(), evacuation("Succeeded")).create_migration is None
+    shown = guest()
+    shown["status"]["migrationState"] = {"migrationUid": "feedface-0001", "completed": True}
+    assert plan(shown, evacuation("Succeeded")).create_migration is not None, "back on a node that is drained"
+
+
 def test_taking_the_taint_away_stops_what_has_not_begun() -> None:
     made = plan(guest(), evacuation("Pending"), tainted=False)
     assert [one.name for one in made.delete_migrations] == ["evacuation-web-aaaaaaaa-1"]
