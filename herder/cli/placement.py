@@ -70,7 +70,7 @@ def lines(pod: Pod, found: Explanation) -> list[str]:
     about = f"pod {pod.namespace}/{pod.name}"
     shown = [f"{about} is on {found.runs_on}. Were it placed now:"] if found.runs_on else []
     shown.append(f"{about} would go to {found.node}." if found.node else f"{about}: {found.message}")
-    return [*shown, *_table([("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), *map(_cells, found.rows)])]
+    return [*shown, *table([("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), *map(_cells, found.rows)])]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -79,6 +79,6 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (row.node, "yes", f"{row.score:.1f}" if row.score is not None else "", "", "")
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
+def table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
