@@ -18,11 +18,13 @@ from bench import (
     memory,
     node_watches,
     placement,
+    policies,
     qemu_starts,
     renewals,
     status_applies,
     status_patches,
     store_log,
+    targets,
     watches,
 )
 from bench.neighbours import Neighbours
@@ -41,6 +43,8 @@ _MODULES = (
     memory,
     cache,
     placement,
+    policies,
+    targets,
     idle_day,
     machines,
     fleet,

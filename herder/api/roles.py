@@ -86,9 +86,12 @@ def roles() -> list[Document]:
             [
                 *_SEE_MACHINES,
                 _rule(("create", "delete"), VIRT, MIGRATIONS),
-                _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
-                _rule(READ, "", "nodes"),
                 *_SEE_AROUND,
+                # What decides where a machine may go, and with which settings: `herder explain policy` and `target` read it.
+                _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
+                _rule(READ, VIRT, "kubevirts"),
+                _rule(READ, "", "nodes", "namespaces", "persistentvolumes"),
+                _rule(READ, "storage.k8s.io", "storageclasses"),
             ],
         ),
         _role("herder-admin", "Everything about virtual machines, moving, and the nodes under them. No Secrets, no roles.", _ADMIN),

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
+from herder.cli.asking import WRONG_USE, Where, asks_a_cluster, connected
+from herder.cli.asking import Refusal as AskingRefusal
 from herder.cli.main import cli
 
 
@@ -42,6 +44,38 @@ def placement(name: str, namespace: str, kubeconfig: Path | None, context: str |
         _refuse(str(refusal), refusal.code)
     except (NoSuch, KubeError) as error:
         _refuse(str(error), CANNOT_USE_CLUSTER)
+
+
+@explain.command()
+@click.argument("name", metavar="VMI")
+@asks_a_cluster
+async def policy(where: Where, name: str) -> None:
+    """Show every MigrationPolicy: which applies to the instance VMI, and why the others do not.
+
+    Below, the settings that a migration would run with now, and who decided each. Nothing is changed.
+    """
+    from herder.cli.explaining import explain_policy
+
+    async with connected(where) as (client, namespace):
+        await explain_policy(client, name, namespace, click.echo)
+
+
+@explain.command()
+@click.argument("name", metavar="VMI")
+@click.option("--to", metavar="NODE", default="", help="Ask about this node alone, as `herder migrate --to` would.")
+@click.option("--selector", metavar="EXPR", default="", help="Ask about nodes with these labels, such as disktype=ssd.")
+@asks_a_cluster
+async def target(where: Where, name: str, to: str, selector: str) -> None:
+    """Show for each node whether the instance VMI could be migrated there, and if not, why.
+
+    The answer is the scheduler's own, about the cluster as it is now. Nothing is changed.
+    """
+    from herder.cli.explaining import explain_target
+
+    if to and selector:
+        raise AskingRefusal("--to and --selector exclude each other: a node, or labels of nodes", WRONG_USE)
+    async with connected(where) as (client, namespace):
+        await explain_target(client, name, namespace, (to, selector), click.echo)
 
 
 def _refuse(sentence: str, code: int) -> None:

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 # 1 is for bugs, 2 is what click ends with, up to 7 the numbers are those of the commands that start things.
+WRONG_USE = 2
 CANNOT_USE_FILE = 6
 CANNOT_USE_CLUSTER = 7
 NOT_DONE = 8

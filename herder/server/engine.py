@@ -11,6 +11,7 @@ from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.budgets import BudgetIndex
 from herder.server.kubelets import Kubelets
+from herder.server.others import Others
 from herder.server.registry import Registry
 from herder.server.renewals import Renewals
 from herder.server.resources import Resource
@@ -27,7 +28,7 @@ class Engine:
         self.world = world
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
-        self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write)
+        self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write, Others(store).problems)
         self.templates = Templates()
         self.renewals = Renewals()
         self.hub = Hub(store)

@@ -64,6 +64,8 @@ HOUSEKEEPING = Intent(user=ENGINE)
 Guard = Callable[[Served, Document, Document | None, User], None]
 # The same for what is known of a request besides: of which subresource the object was sent.
 Restriction = Callable[[Served, Document, Document | None, User, str], None]
+# What is wrong with an object that has no fault of its own, because of others that are there (new, old).
+Among = Callable[[Served, Document, Document | None], list[Problem]]
 
 
 class Outcome(msgspec.Struct):
@@ -77,12 +79,13 @@ class Outcome(msgspec.Struct):
 
 
 class Writes:
-    def __init__(self, store: Store, world: World, guard: Guard, restrict: Restriction) -> None:
+    def __init__(self, store: Store, world: World, guard: Guard, restrict: Restriction, among: Among) -> None:
         self.store = store
         self.world = world
         self.event_limits = EventLimits(world.now)
         self._guard = guard
         self._restrict = restrict
+        self._among = among
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ class Writes:
         if entries is None:
             entries = self._entries_of_new(served, obj, intent)
         served.strategy.prepare_create(obj)
-        self._refuse(served, obj, served.strategy.validate_create(obj, intent.typed))
+        self._refuse(served, obj, served.strategy.validate_create(obj, intent.typed) or self._among(served, obj, None))
         return entries
 
     def _judge_rest(self, served: Served, obj: Document, intent: Intent, template: Template) -> list[Document]:
@@ -183,6 +186,8 @@ class Writes:
         self._prepare_update(served, new, old, intent)
         self._guard(served, new, old, intent.user)
         problems = served.strategy.validate_update(new, old, intent.typed)
+        if not problems and not intent.subresource:
+            problems = self._among(served, new, old)
         if problems:
             raise status.invalid(served.spoken_of, current.name, problems)
         if intent.applied:

@@ -56,6 +56,10 @@ async def _made_ready(api: Api, document: Json, namespace: str, unique: Unique) 
     if "podRef" in spec:
         document["spec"] = {**spec, "podRef": {**spec["podRef"], "namespace": namespace}}
         await api.create(PODS, pod(spec["podRef"]["name"]), namespace)
+    if "selectors" in spec:
+        # No two policies may have the same, and other tests use these examples, too.
+        labels = {**spec["selectors"].get("namespaceSelector", {}), unique("only"): "here"}
+        document["spec"] = {**spec, "selectors": {**spec["selectors"], "namespaceSelector": labels}}
     if _resource(document).namespaced:
         return document, namespace
     document["metadata"]["name"] = unique(document["metadata"]["name"])

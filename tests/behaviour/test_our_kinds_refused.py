@@ -13,6 +13,7 @@ Json = dict[str, Any]
 Unique = Callable[..., str]
 
 MACHINES = resource_of(registry.MACHINE)
+INSTANCES = resource_of(registry.INSTANCE)
 POOLS = resource_of(registry.POOL)
 MIGRATIONS = resource_of(registry.MIGRATION)
 SETTINGS = resource_of(registry.SETTINGS)
@@ -165,6 +166,7 @@ async def test_replica_is_an_unknown_field_of_a_pool(api: Api, namespace: str) -
 async def test_a_migration_cannot_be_changed_but_labelled(api: Api, namespace: str) -> None:
     term = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
     body = {"metadata": {"name": "a"}, "spec": {"vmiName": "a", "addedNodeSelectorTerm": term}}
+    (await api.create(INSTANCES, {"metadata": {"name": "a"}, "spec": DOMAIN}, namespace)).ok  # noqa: B018
     (await api.create(MIGRATIONS, body, namespace)).ok  # noqa: B018
     words = "spec is immutable: delete this migration"
     for change in ({"vmiName": "b"}, {"priority": "system-critical"}, {"addedNodeSelectorTerm": None}):

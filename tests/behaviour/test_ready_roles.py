@@ -12,14 +12,18 @@ from tests.engines.api import Api, Json
 from tests.engines.credentials import account, bind, rule, token_for, user, with_certificate, with_token
 from tests.engines.engine import Engine
 from tests.engines.resources import (
+    CLAIMS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
     EVENTS,
+    NAMESPACES,
     NODES,
     PODS,
     ROLE_BINDINGS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    STORAGE_CLASSES,
+    VOLUMES,
     Resource,
 )
 from tests.engines.waiting import eventually
@@ -28,8 +32,10 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "roles"
 OURS = {info.plural: resource_of(info) for info in KINDS}
 MACHINES, INSTANCES, MIGRATIONS = (OURS[f"virtualmachine{end}"] for end in ("s", "instances", "instancemigrations"))
 POOLS, POLICIES, JOBS = OURS["virtualmachinepools"], OURS["migrationpolicies"], OURS["podmigrationjobs"]
+SETTINGS = OURS["kubevirts"]
 SEE_MACHINES = rule("list", "virtualmachines", "kubevirt.io")
 MIGRATION = {"metadata": {"generateName": "m-"}, "spec": {"vmiName": "a"}}
+INSTANCE = {"metadata": {"name": "a"}, "spec": {"domain": {}}}
 MACHINE = {
     "metadata": {"name": "a"},
     "spec": {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}},
@@ -100,11 +106,14 @@ async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Ap
 
 async def test_a_migrator_moves_machines_and_does_not_edit_them(api: Api, holder: Api, name: str, namespace: str) -> None:
     (await api.create(MACHINES, MACHINE, namespace)).ok  # noqa: B018
+    (await api.create(INSTANCES, INSTANCE, namespace)).ok  # noqa: B018
     await bind(api, "", "vm-migrator", user(name), SEE_MACHINES)
     made = await holder.create(MIGRATIONS, MIGRATION, namespace)
     assert made.code == 201
     assert (await holder.delete(MIGRATIONS, made.ok["metadata"]["name"], namespace)).code == 200
-    await _sees(holder, namespace, NODES, MACHINES, INSTANCES, POLICIES)
+    # What `herder explain policy` and `herder explain target` ask for.
+    await _sees(holder, namespace, NODES, MACHINES, INSTANCES, POLICIES, SETTINGS, NAMESPACES)
+    await _sees(holder, namespace, PODS, CLAIMS, VOLUMES, STORAGE_CLASSES)
     assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 403
     assert (await holder.update(MACHINES, MACHINE, namespace)).code == 403
     assert (await holder.delete(MACHINES, "a", namespace)).code == 403
@@ -114,7 +123,17 @@ async def test_a_migrator_moves_machines_and_does_not_edit_them(api: Api, holder
     await _cannot_list(holder, namespace, SECRETS, CONFIG_MAPS)
 
 
+async def test_who_may_migrate_is_judged_by_what_the_rules_see(api: Api, holder: Api, name: str, namespace: str) -> None:
+    """Bound in a namespace only: the rules look around, not the person."""
+    (await api.create(INSTANCES, INSTANCE, namespace)).ok  # noqa: B018
+    await bind(api, namespace, "vm-migrator", user(name), SEE_MACHINES)
+    assert (await holder.create(MIGRATIONS, {**MIGRATION, "spec": {"vmiName": "nobody"}}, namespace)).code == 422
+    assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 201
+    assert "is not finished" in (await holder.create(MIGRATIONS, MIGRATION, namespace)).message
+
+
 async def test_an_admin_runs_the_herd_and_not_the_cluster(api: Api, holder: Api, name: str, namespace: str) -> None:
+    (await api.create(INSTANCES, INSTANCE, namespace)).ok  # noqa: B018
     await bind(api, "", "herder-admin", user(name), SEE_MACHINES)
     assert (await holder.create(MACHINES, MACHINE, namespace)).code == 201
     assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 201
@@ -145,6 +164,7 @@ async def test_what_people_may_view_and_edit_includes_our_kinds(
 
 async def test_a_program_may_hold_a_role_too(api: Api, engine: Engine, namespace: str) -> None:
     (await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "mover"}}, namespace)).ok  # noqa: B018
+    (await api.create(INSTANCES, INSTANCE, namespace)).ok  # noqa: B018
     await bind(api, namespace, "vm-migrator", account(namespace, "mover"), SEE_MACHINES)
     async with with_token(engine, await token_for(api, namespace, "mover")) as mover:
         assert (await mover.create(MIGRATIONS, MIGRATION, namespace)).code == 201

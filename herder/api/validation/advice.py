@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from herder.api.reading import Json, indexed, part, text
-from herder.api.registry import JOB, POOL, RESERVATION, SETTINGS
+from herder.api.reading import Json, entries, indexed, part, text
+from herder.api.registry import JOB, MIGRATION, POOL, RESERVATION, SETTINGS
 
 
 def settings_advice(settings: Json) -> list[str]:
@@ -11,13 +11,32 @@ def settings_advice(settings: Json) -> list[str]:
     advice: list[str] = []
     if (text(metadata, "namespace"), text(metadata, "name")) != ("kubevirt", "kubevirt"):
         advice.append("only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored")
-    level = part(settings, "spec", "configuration", "migrations").get("requireHostModelMigratabilityLevel")
+    migrations = part(settings, "spec", "configuration", "migrations")
+    level = migrations.get("requireHostModelMigratabilityLevel")
     if level == 100:
         advice.append(
             "spec.configuration.migrations.requireHostModelMigratabilityLevel: no node reaches 100, because a node does not count"
             " itself: no host-model machine will start"
         )
+    unschedulable, pending = (migrations.get(name) for name in ("unschedulablePendingTimeout", "pendingTimeout"))
+    if isinstance(unschedulable, int) and isinstance(pending, int) and pending < unschedulable:
+        advice.append(
+            f"spec.configuration.migrations.pendingTimeout: {pending} ends every wait before unschedulablePendingTimeout"
+            f" ({unschedulable}) can"
+        )
     return advice
+
+
+def migration_advice(migration: Json) -> list[str]:
+    """Texts about this field show `<nodeName>` where a name belongs."""
+    term = part(migration, "spec").get("addedNodeSelectorTerm")
+    terms = term if isinstance(term, list) else [term]
+    named = [str(value) for one in terms for test in entries(one, "matchFields") for value in test.get("values") or ()]
+    return [
+        f"spec.addedNodeSelectorTerm: {name} is a placeholder, and no node has this name: write the name of a node"
+        for name in named
+        if name.startswith("<")
+    ]
 
 
 def job_advice(job: Json) -> list[str]:
@@ -49,6 +68,7 @@ ADVICE = {
     (info.group, info.kind): advise
     for info, advise in (
         (SETTINGS, settings_advice),
+        (MIGRATION, migration_advice),
         (JOB, job_advice),
         (RESERVATION, reservation_advice),
         (POOL, pool_advice),

@@ -6,15 +6,15 @@ from herder.api.kinds.policy import NO_SELECTORS
 from herder.api.names import label_key, label_value
 from herder.api.normalise import label_text
 from herder.api.problems import Problem, invalid, required, type_invalid
-from herder.api.reading import Json, part, quantity_at
+from herder.api.reading import Json, part
+from herder.api.validation.settings import refinable_problems
 
 SELECTORS = ("namespaceSelector", "virtualMachineInstanceSelector")
 
 
 def validate_policy(policy: Json, old: Json | None = None) -> list[Problem]:
     spec = part(policy, "spec")
-    problems: list[Problem] = []
-    quantity_at(spec, "bandwidthPerMigration", "spec", problems)
+    problems = refinable_problems(spec, "spec")
     selectors = part(spec, "selectors")
     if not any(part(selectors, name) for name in SELECTORS):
         return [*problems, required("spec.selectors", NO_SELECTORS)]

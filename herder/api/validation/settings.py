@@ -7,13 +7,27 @@ from herder.api.problems import Problem, invalid
 from herder.api.reading import Json, part, quantity_at
 
 MIGRATIONS = "spec.configuration.migrations"
+# What QEMU takes at most.
+MOST_DOWNTIME_MS = 2_000_000
 
 
 def validate_settings(settings: Json, old: Json | None = None) -> list[Problem]:
     migrations = part(settings, "spec", "configuration", "migrations")
-    problems: list[Problem] = []
-    quantity_at(migrations, "bandwidthPerMigration", MIGRATIONS, problems)
+    problems = refinable_problems(migrations, MIGRATIONS)
     key = migrations.get("nodeDrainTaintKey")
     if key is not None:
         problems += [invalid(f"{MIGRATIONS}.nodeDrainTaintKey", key, complaint) for complaint in label_key(str(key))]
+    return problems
+
+
+def refinable_problems(settings: Json, path: str) -> list[Problem]:
+    """Of what both the cluster and a policy may set."""
+    problems: list[Problem] = []
+    bandwidth = quantity_at(settings, "bandwidthPerMigration", path, problems)
+    if bandwidth is not None and 0 < bandwidth.milli_value() < 1000:
+        said = "is less than one byte per second: m stands for thousandths; write M or Mi for millions, or 0 for no limit"
+        problems.append(invalid(f"{path}.bandwidthPerMigration", settings["bandwidthPerMigration"], said))
+    downtime = settings.get("maxDowntimeMs")
+    if isinstance(downtime, int) and downtime > MOST_DOWNTIME_MS:
+        problems.append(invalid(f"{path}.maxDowntimeMs", downtime, f"must be at most {MOST_DOWNTIME_MS} (milliseconds)"))
     return problems

@@ -18,11 +18,11 @@ Document = dict[str, Any]
 ALLOWED = Answer()
 
 
-def validate(question: Question, rules: Sequence[Rule] = ()) -> Answer:
+async def validate(question: Question, rules: Sequence[Rule] = ()) -> Answer:
     """The schema has been asked before us. What is written to a subresource is not the part that rules are about."""
     if question.sub_resource:
         return ALLOWED
-    problems = _problems(question, rules)
+    problems = await _problems(question, rules)
     if problems:
         return Answer(refusal=_refusal(question, problems))
     return Answer(warnings=validation.advice_on(question.object)) if question.object is not None else ALLOWED
@@ -38,10 +38,10 @@ def mutate(question: Question) -> Answer:
     return Answer(patch=difference(question.object, completed))
 
 
-def _problems(question: Question, rules: Sequence[Rule]) -> list[Problem]:
+async def _problems(question: Question, rules: Sequence[Rule]) -> list[Problem]:
     problems = _own_problems(question.object, question.old_object)
     for rule in rules:
-        problems = problems or rule(question)
+        problems = problems or await rule(question)
     return problems
 
 

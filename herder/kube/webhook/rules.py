@@ -1,7 +1,7 @@
 """The place for rules that look at more than one object: two policies with the same selectors, a second migration of one machine.
 
-Such a rule holds the caches that it looks into. It is asked only where the object by itself has no problem, on CREATE, UPDATE and
-DELETE alike, and answers at once from what it has: a cache may be a moment behind, so the controllers decide such things again.
+Such a rule may ask the API server. It is asked only where the object by itself has no problem, on CREATE, UPDATE and DELETE alike.
+Two who come together may both be let in, so the controllers decide such things again.
 """
 
 from __future__ import annotations
@@ -13,4 +13,4 @@ from herder.kube.webhook.reviews import Question
 
 
 class Rule(Protocol):
-    def __call__(self, question: Question) -> list[Problem]: ...
+    async def __call__(self, question: Question) -> list[Problem]: ...

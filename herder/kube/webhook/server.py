@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -67,9 +67,9 @@ class ReviewServer:
         return await self._answer(request, lambda question: validate(question, self._rules))
 
     async def _mutate(self, request: web.Request) -> web.Response:
-        return await self._answer(request, mutate)
+        return await self._answer(request, _mutated)
 
-    async def _answer(self, request: web.Request, decide: Callable[[Question], Answer]) -> web.Response:
+    async def _answer(self, request: web.Request, decide: Callable[[Question], Awaitable[Answer]]) -> web.Response:
         try:
             question = read_review(await _body(request))
         except BadReview as error:
@@ -77,7 +77,7 @@ class ReviewServer:
         except Refused as error:
             return self._unreadable(error.code, str(error))
         try:
-            answer = decide(question)
+            answer = await decide(question)
             written = write_answer(question.uid, answer)
         except Exception:
             log.exception("a review failed", uid=question.uid, resource=question.resource.resource, name=question.name)
@@ -89,6 +89,10 @@ class ReviewServer:
     def _unreadable(self, code: int, sentence: str) -> web.Response:
         self._metrics.count(None, "unreadable")
         return web.Response(status=code, text=sentence)
+
+
+async def _mutated(question: Question) -> Answer:
+    return mutate(question)
 
 
 async def _healthy(_: web.Request) -> web.Response:

@@ -7,9 +7,9 @@ others are found by: a question costs as much as there are policies under the la
 
 from __future__ import annotations
 
+import sys
 from bisect import insort
 from collections.abc import Iterable
-from itertools import islice
 
 import msgspec
 
@@ -21,6 +21,7 @@ from herder.rules.policies.order import (
     NAMESPACE,
     NO_POLICIES,
     NONE_MATCHES,
+    PAIRS,
     Labels,
     Pair,
     Ranked,
@@ -31,6 +32,8 @@ from herder.rules.policies.order import (
     why_not,
     why_not_first,
 )
+
+ALL = sys.maxsize
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -120,7 +123,7 @@ class Policies:
 
     def matching(self, instance: Labels, namespace: Labels) -> list[MigrationPolicy]:
         """All that apply, the one that wins first."""
-        return [ranked.policy for ranked in self._matching(instance, namespace, None)]
+        return [ranked.policy for ranked in self._matching(instance, namespace, ALL)]
 
     def chosen(self, instance: Labels, namespace: Labels) -> Chosen:
         # The second is part of the reason.
@@ -136,7 +139,7 @@ class Policies:
 
     def explain(self, instance: Labels, namespace: Labels) -> list[PolicyRow]:
         """Every policy: those that match in their order, then the others."""
-        matching = self._matching(instance, namespace, None)
+        matching = self._matching(instance, namespace, ALL)
         rows: list[PolicyRow] = []
         for place, ranked in enumerate(matching):
             why = why_not_first(ranked, matching[0]) if place else self.chosen(instance, namespace).why
@@ -146,13 +149,19 @@ class Policies:
         rows += [PolicyRow(one.name, False, False, one.labels, why_not(one, instance, namespace)) for one in others]
         return rows + [PolicyRow(name, False, False, 0, why) for name, why in sorted(self._unusable.items())]
 
-    def _matching(self, instance: Labels, namespace: Labels, most: int | None) -> list[Ranked]:
+    def _matching(self, instance: Labels, namespace: Labels, most: int) -> list[Ranked]:
         """The first `most`, in order."""
         there: set[Pair] = set(instance.items())
         there.update([(key, value, NAMESPACE) for key, value in namespace.items()])
         found: list[Ranked] = []
-        for pair in there:
-            applying = (ranked for ranked in self._by_pair.get(pair, ()) if ranked[1] <= there)
-            found += applying if most is None else islice(applying, most)
+        by_pair = self._by_pair
+        for bucket in [by_pair[pair] for pair in there if pair in by_pair]:
+            left = most
+            for ranked in bucket:
+                if ranked[PAIRS] <= there:
+                    found.append(ranked)
+                    left -= 1
+                    if not left:
+                        break
         found.sort(key=rank_of)
         return found[:most]

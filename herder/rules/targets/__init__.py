@@ -4,11 +4,13 @@ merging.py  what a migration adds, AND what the machine asks for: the target pod
 nodes.py    every node, judged by the scheduler's rules
 answers.py  a row per node, the sentence for the status, and whether waiting is any use
 words.py    the words for all of it
+written.py  what people write on the command line, as a term
 """
 
 from herder.rules.targets.answers import TargetExplanation, TargetRow, explain_target, impossible, why_waiting
 from herder.rules.targets.merging import Added, Impossible, added_by, constrained, contradiction
 from herder.rules.targets.nodes import Asked, asked_of
+from herder.rules.targets.written import written_term
 
 __all__ = [
     "Added",
@@ -23,4 +25,5 @@ __all__ = [
     "explain_target",
     "impossible",
     "why_waiting",
+    "written_term",
 ]

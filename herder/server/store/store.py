@@ -153,6 +153,15 @@ class Store:
             return self.get(kind, key)
         return None if pending.change.kind == DELETED else pending.change.record
 
+    def on_their_way(self, kind: str) -> list[Record]:
+        """What objects of a kind will be, of those that are being written: few, however many there are."""
+        pending = [one.change for (table, _), one in self._pending.items() if table == kind]
+        return [change.record for change in pending if change.kind != DELETED]
+
+    def is_changing(self, kind: str, key: str) -> bool:
+        """Whether `get` will soon say something else."""
+        return (kind, key) in self._pending
+
     def newest(self) -> dict[tuple[str, str], Record]:
         """Everything as `latest` would say it."""
         found = {(kind, key): record for kind, table in self._tables.items() for key, record in table.records.items()}

@@ -78,3 +78,32 @@ def test_settings_that_nobody_reads_are_pointed_out() -> None:
 def test_other_kinds_are_none_of_our_business() -> None:
     pod = {"apiVersion": "v1", "kind": "Pod"}
     assert (problems_of(pod), advice_on(pod)) == ([], [])
+
+
+@pytest.mark.parametrize("bandwidth", ["217m", "0.5", "999m"])
+def test_a_bandwidth_in_thousandths_of_a_byte_was_not_meant(bandwidth: str) -> None:
+    said = f'Invalid value: "{bandwidth}": is less than one byte per second: m stands for thousandths; write M or Mi for millions'
+    policy = _policy({"namespaceSelector": {"a": "b"}}, bandwidthPerMigration=bandwidth)
+    for document in (policy, _settings(bandwidthPerMigration=bandwidth)):
+        problems = problems_of(document)
+        assert len(problems) == 1 and problems[0].message.startswith(said)
+
+
+def test_a_downtime_that_no_hypervisor_takes_is_refused() -> None:
+    said = "spec.configuration.migrations.maxDowntimeMs: Invalid value: 2000001: must be at most 2000000 (milliseconds)"
+    assert [str(one) for one in problems_of(_settings(maxDowntimeMs=2_000_001))] == [said]
+    assert problems_of(_settings(maxDowntimeMs=2_000_000)) == []
+
+
+def test_a_wait_that_can_never_be_as_long_is_warned_of() -> None:
+    said = "spec.configuration.migrations.pendingTimeout: 60 ends every wait before unschedulablePendingTimeout (300) can"
+    assert advice_on(_settings(unschedulablePendingTimeout=300, pendingTimeout=60)) == [said]
+
+
+def test_a_placeholder_for_a_node_is_warned_of() -> None:
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["<nodeName>"]}]}
+    said = "spec.addedNodeSelectorTerm: <nodeName> is a placeholder, and no node has this name: write the name of a node"
+    about = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration"}
+    for written in (term, [term]):
+        assert advice_on({**about, "spec": {"vmiName": "a", "addedNodeSelectorTerm": written}}) == [said]
+    assert advice_on({**about, "spec": {"vmiName": "a"}}) == []

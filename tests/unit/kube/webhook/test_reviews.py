@@ -1,7 +1,8 @@
 """What the webhook answers, whatever it is asked."""
 
+import asyncio
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import aiohttp
@@ -13,10 +14,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from herder.api.problems import Problem, invalid
 from herder.api.registry import KINDS
-from herder.kube.webhook.deciding import mutate, validate
+from herder.kube.webhook import deciding
+from herder.kube.webhook.deciding import mutate
 from herder.kube.webhook.metrics import Metrics
 from herder.kube.webhook.patches import difference
-from herder.kube.webhook.reviews import BadReview, Question, read_review, write_answer
+from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
+from herder.kube.webhook.rules import Rule
 from herder.kube.webhook.server import BODY_LIMIT, ReviewServer
 from herder.pki.authority import Authority
 from herder.server.patching import apply_json_patch
@@ -54,6 +57,10 @@ def _question(document: Any, old: Any = None, operation: str = "CREATE", **more:
         **more,
     }
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def validate(question: Question, rules: Sequence[Rule] = ()) -> Answer:
+    return asyncio.run(deciding.validate(question, rules))
 
 
 def _read(review: Json) -> Question:
@@ -120,11 +127,11 @@ def test_an_annotation_that_a_rule_reads_is_judged_unless_the_object_ends() -> N
 def test_a_rule_that_looks_around_is_asked_last_and_also_of_a_deletion() -> None:
     asked: list[str] = []
 
-    def never(question: Question) -> list[Problem]:
+    async def never(question: Question) -> list[Problem]:
         asked.append(question.operation)
         return [invalid("spec", 1, "there is another one")]
 
-    def not_reached(question: Question) -> list[Problem]:
+    async def not_reached(question: Question) -> list[Problem]:
         raise AssertionError(question.uid)
 
     assert "there is another one" in str(validate(_read(_question(_machine())), [never, not_reached]).refusal)
@@ -203,14 +210,16 @@ class Served:
         return [line for line in lines if line.startswith("herder_webhook_requests_total") and not line.endswith(" 0.0")]
 
 
-def _broken(question: Question) -> list[Problem]:
-    raise RuntimeError(question.uid)
+async def _broken(question: Question) -> list[Problem]:
+    if question.name == "broken":
+        raise RuntimeError(question.uid)
+    return []
 
 
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     registry = CollectorRegistry()
-    server = ReviewServer([lambda question: _broken(question) if question.name == "broken" else []], Metrics(registry))
+    server = ReviewServer([_broken], Metrics(registry))
     server.show(Authority.make().server(("127.0.0.1",)))
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession() as session:

@@ -1,0 +1,56 @@
+"""Rules about more than one object, for the webhook. They ask the API server itself: a cache that is a moment behind would refuse a
+migration of an instance that was made just before."""
+
+from __future__ import annotations
+
+import msgspec
+import structlog
+
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstanceMigration
+from herder.api.problems import Problem
+from herder.api.validation import is_judged_again
+from herder.kube.client import Client, Selection
+from herder.kube.errors import KubeError
+from herder.kube.resources import INSTANCES, MIGRATIONS, POLICIES, Key, Resource
+from herder.kube.webhook.reviews import Question
+from herder.rules.admission import migration_problems, policy_problems
+from herder.rules.policies import Policies
+
+log = structlog.get_logger()
+
+
+class AmongOthers:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def __call__(self, question: Question) -> list[Problem]:
+        """Where the API server does not answer, nothing is held against the object: the controllers look again."""
+        try:
+            return await self._problems(question)
+        except KubeError as error:
+            log.warning("not judged among others", resource=question.resource.resource, name=question.name, why=str(error))
+            return []
+
+    async def _problems(self, question: Question) -> list[Problem]:
+        new, old = question.object, question.old_object
+        if new is None or (old is not None and not is_judged_again(new, old)):
+            return []
+        if _is_about(question, MIGRATIONS) and question.operation == "CREATE":
+            return await self._migration(question)
+        return await self._policy(question) if _is_about(question, POLICIES) else []
+
+    async def _migration(self, question: Question) -> list[Problem]:
+        migration = msgspec.convert(question.object, VirtualMachineInstanceMigration)
+        instance = await self._client.find(INSTANCES, Key(question.namespace, migration.spec.vmi_name))
+        others = await self._client.list(MIGRATIONS, Selection(question.namespace)) if instance is not None else None
+        return migration_problems(migration, instance, others.items if others is not None else ())
+
+    async def _policy(self, question: Question) -> list[Problem]:
+        policy = msgspec.convert(question.object, MigrationPolicy)
+        old = msgspec.convert(question.old_object, MigrationPolicy) if question.old_object is not None else None
+        there = Policies((await self._client.list(POLICIES)).items)
+        return policy_problems(policy, old, there.same_selectors(policy))
+
+
+def _is_about(question: Question, resource: Resource[MigrationPolicy] | Resource[VirtualMachineInstanceMigration]) -> bool:
+    return (question.kind.group, question.kind.kind) == (resource.group, resource.kind)

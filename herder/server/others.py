@@ -1,0 +1,99 @@
+"""Rules about more than one object: which migrations of an instance there are, and which policies have which selectors.
+
+Found by indexes over what is durable, and among the few writes that are on their way: of two that come together one is let in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from herder.api import registry
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.api.problems import Problem
+from herder.api.validation import is_judged_again
+from herder.rules.admission import migration_problems, policy_problems
+from herder.rules.policies import Policies
+from herder.server.served import Served
+from herder.server.store import DELETED, Change, Record, Store
+from herder.server.store.records import key_of
+
+Document = dict[str, Any]
+INSTANCES = registry.INSTANCE.crd_name
+MIGRATIONS = registry.MIGRATION.crd_name
+POLICIES = registry.POLICY.crd_name
+V = TypeVar("V")
+
+
+class Others:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._policies = Policies()
+        # Keys of migrations by namespace and instance.
+        self._moves: dict[tuple[str, str], set[str]] = {}
+        for table, learn in ((POLICIES, self._on_policy), (MIGRATIONS, self._on_migration)):
+            for record in store.scan(table):
+                learn(Change(table, "", record, None))
+            store.listen(table, learn)
+
+    def problems(self, served: Served, document: Document, old: Document | None) -> list[Problem]:
+        if old is not None and not is_judged_again(document, old):
+            return []
+        if served.table == MIGRATIONS and old is None:
+            return self._of_migration(document)
+        return self._of_policy(document, old) if served.table == POLICIES else []
+
+    def _of_migration(self, document: Document) -> list[Problem]:
+        migration = msgspec.convert(document, VirtualMachineInstanceMigration)
+        record = self._store.latest(INSTANCES, key_of(migration.namespace, migration.spec.vmi_name))
+        instance = _read(record, VirtualMachineInstance) if record is not None else None
+        return migration_problems(migration, instance, self._migrations(migration.namespace, migration.spec.vmi_name))
+
+    def _migrations(self, namespace: str, instance: str) -> Iterator[VirtualMachineInstanceMigration]:
+        known = (self._store.latest(MIGRATIONS, key) for key in self._moves.get((namespace, instance), ()))
+        coming = (record for record in self._store.on_their_way(MIGRATIONS) if record.namespace == namespace)
+        yield from _readable((*known, *coming), VirtualMachineInstanceMigration)
+
+    def _of_policy(self, document: Document, old: Document | None) -> list[Problem]:
+        policy = msgspec.convert(document, MigrationPolicy)
+        before = msgspec.convert(old, MigrationPolicy) if old is not None else None
+        # Of those that are durable, the ones that still are as they were; and the ones that will be.
+        coming = Policies(_readable(self._store.on_their_way(POLICIES), MigrationPolicy)).same_selectors(policy)
+        settled = [name for name in self._policies.same_selectors(policy) if not self._store.is_changing(POLICIES, name)]
+        return policy_problems(policy, before, sorted({*settled, *coming}))
+
+    def _on_policy(self, change: Change) -> None:
+        policy = _read(change.record, MigrationPolicy)
+        if change.kind == DELETED or policy is None:
+            self._policies.remove(change.record.name)
+        else:
+            self._policies.add(policy)
+
+    def _on_migration(self, change: Change) -> None:
+        migration = _read(change.record, VirtualMachineInstanceMigration)
+        if migration is None:
+            return
+        # The instance of a migration never changes.
+        place = (migration.namespace, migration.spec.vmi_name)
+        keys = self._moves.setdefault(place, set())
+        if change.kind == DELETED:
+            keys.discard(change.record.key)
+        else:
+            keys.add(change.record.key)
+        if not keys:
+            del self._moves[place]
+
+
+def _readable(records: Iterable[Record | None], view: type[V]) -> Iterator[V]:
+    found = (_read(record, view) for record in records if record is not None)
+    return (one for one in found if one is not None)
+
+
+def _read(record: Record, view: type[V]) -> V | None:
+    """What cannot be read cannot be in the way."""
+    try:
+        return msgspec.json.decode(record.raw, type=view)
+    except msgspec.MsgspecError:
+        return None

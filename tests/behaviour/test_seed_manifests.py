@@ -1,0 +1,115 @@
+"""The complete manifests of the seeds, as they are printed, by plain and by server-side apply, on every engine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from herder.api import registry
+from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.conftest import EngineMissing
+from tests.e2e.kubectl import Kubectl
+from tests.engines.api import Api
+from tests.engines.engine import Unavailable
+from tests.engines.kubectl import find_kubectl
+
+Json = dict[str, Any]
+POLICIES = resource_of(registry.POLICY)
+INSTANCES = resource_of(registry.INSTANCE)
+MIGRATIONS = resource_of(registry.MIGRATION)
+
+# Seed 000, "Full Manifest". YAML makes a boolean of the label's value.
+POLICY = """\
+apiVersion: migrations.kubevirt.io/v1alpha1
+kind: MigrationPolicy
+metadata:
+  name: my-awesome-policy
+spec:
+  # Migration Configuration
+  allowAutoConverge: true
+  bandwidthPerMigration: 217Ki
+  completionTimeoutPerGiB: 23
+  allowPostCopy: false
+  
+  # Matching to VMs
+  selectors:
+    namespaceSelector:
+      hpc-workloads: true
+    virtualMachineInstanceSelector:
+      workload-type: db
+"""  # noqa: W293 - as printed
+# Seed 001, "API Examples". The term is written as a list of one.
+MIGRATION = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata:
+  name: migration-job
+spec:
+  vmiName: vmi-fedora
+  addedNodeSelectorTerm:
+    - matchFields:
+      - key: metadata.name
+        operator: In
+        values:
+          - <nodeName>
+"""
+SERVER_SIDE = ("--server-side",)
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def crds(api: Api) -> None:
+    await install_crds(api)
+
+
+@pytest.fixture
+def kubectl(api: Api, namespace: str, tmp_path: Path) -> Kubectl:
+    try:
+        return Kubectl(find_kubectl(), api.engine.kubeconfig, tmp_path, namespace)
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
+
+
+def _applied(kubectl: Kubectl, tmp_path: Path, text: str, *how: str) -> None:
+    """Twice: the second time nothing changes."""
+    file = tmp_path / "printed.yaml"
+    file.write_text(text)
+    kubectl("apply", *how, "-f", str(file))
+    said = kubectl("apply", *how, "-f", str(file))
+    assert said.strip().endswith("serverside-applied" if how else "unchanged")
+
+
+async def test_the_policy_of_the_seed_applies_as_printed(api: Api, kubectl: Kubectl, tmp_path: Path) -> None:
+    """One test for both ways: no two policies may have these selectors."""
+    for how in ((), SERVER_SIDE):
+        _applied(kubectl, tmp_path, POLICY, *how)
+        stored = (await api.get(POLICIES, "my-awesome-policy")).ok["spec"]
+        assert stored == yaml.safe_load(POLICY)["spec"]
+        kubectl("delete", "migrationpolicy", "my-awesome-policy")
+
+
+@pytest.mark.parametrize("how", [(), SERVER_SIDE], ids=["plain", "server-side"])
+async def test_the_migration_of_the_seed_applies_as_printed(
+    api: Api, namespace: str, kubectl: Kubectl, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    (await api.create(INSTANCES, {"metadata": {"name": "vmi-fedora"}, "spec": {"domain": {}}}, namespace)).ok  # noqa: B018
+    _applied(kubectl, tmp_path, MIGRATION, *how)
+    stored = (await api.get(MIGRATIONS, "migration-job", namespace)).ok["spec"]
+    assert stored == yaml.safe_load(MIGRATION)["spec"]
+
+
+async def test_the_placeholder_of_the_seed_is_warned_of(api: Api, namespace: str) -> None:
+    (await api.create(INSTANCES, {"metadata": {"name": "vmi-fedora"}, "spec": {"domain": {}}}, namespace)).ok  # noqa: B018
+    reply = await api.create(MIGRATIONS, yaml.safe_load(MIGRATION), namespace)
+    said = "spec.addedNodeSelectorTerm: <nodeName> is a placeholder, and no node has this name: write the name of a node"
+    assert reply.warnings == [f'299 - "{said}"']
+
+
+# Seed 000 prints these fragments with `spec` below `kind`, and `selectors` beside it; corrected versions are in examples/.
+FRAGMENTS = ["namespaceSelector:\n      hpc-workloads: true", "virtualMachineInstanceSelector:\n      workload-type: db"]
+
+
+@pytest.mark.parametrize("part", FRAGMENTS)
+def test_a_fragment_of_the_seed_is_no_manifest_as_it_is_printed(kubectl: Kubectl, part: str) -> None:
+    head = "apiVersion: migrations.kubevirt.io/v1alpha1\nkind: MigrationPolicy\n"
+    assert kubectl.run("apply", "-f", "-", stdin=f"{head}  spec:\n  selectors:\n    {part}\n").returncode != 0
