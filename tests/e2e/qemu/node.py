@@ -14,7 +14,7 @@ import msgspec
 from herder.api.guest import GuestDefinition, Started
 from herder.api.world import RealWorld
 from herder.nodes.runtimes.base import FileVolume, GuestStatus, Moved, Order, Volume
-from herder.nodes.runtimes.qemu import QemuRuntime, RunAs
+from herder.nodes.runtimes.qemu import QemuRuntime, RunAs, Wire
 from herder.nodes.runtimes.qemu.facts import Facts
 from tests.e2e.guest.machine import PATIENCE, Tick, ticks_of
 
@@ -47,11 +47,12 @@ def order(
 
 
 class Node:
-    def __init__(self, folder: Path, facts: Facts, run_as: RunAs | None, guest: Path) -> None:
+    def __init__(self, folder: Path, facts: Facts, run_as: RunAs | None, guest: Path, wire: Wire | None = None) -> None:
         self.folder = folder
+        self._wire = wire
         self._guest = guest
         self._facts, self._run_as = facts, run_as
-        self.runtime = QemuRuntime(folder, RealWorld(), facts, run_as)
+        self.runtime = QemuRuntime(folder, RealWorld(), facts, run_as, wire)
         self._news = asyncio.Condition()
         self.told: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,7 +63,7 @@ class Node:
     async def reopen(self) -> None:
         """As an agent that was restarted."""
         await self.runtime.close()
-        self.runtime = QemuRuntime(self.folder, RealWorld(), self._facts, self._run_as)
+        self.runtime = QemuRuntime(self.folder, RealWorld(), self._facts, self._run_as, self._wire)
         await self.open()
 
     async def end(self) -> None:

@@ -36,6 +36,27 @@ async def test_a_busy_guest_moves_without_missing_a_tick_or_a_page(node: Node, o
     assert moved.progress is not None and moved.progress.percent == 100 and moved.progress.downtime_ms is not None
 
 
+async def test_ten_hops_miss_neither_a_tick_nor_a_page(node: Node, other: Node, guest: Path) -> None:
+    """There and back again, each time to a new QEMU, under load; the agents are restarted on the way."""
+    places = [(node, await node.start(LOAD))]
+    for hop in range(1, 11):
+        (here, source), there = places[-1], (node, other)[hop % 2]
+        await here.ticked(source, 10)
+        target, address = await prepared(here, there, guest, source, migration=f"hop-{hop}")
+        await here.runtime.migrate_out(source, f"hop-{hop}", address, PolicySettings())
+        await is_moved(here, source, "Completed")
+        await resumed(there, target)
+        places.append((there, target))
+        if hop % 3 == 0:
+            await there.reopen()
+    last, at = places[-1]
+    await last.ticked(at, 10)
+    await check_memory(last, at)
+    await assert_one_guest_said(*places)
+    for here, source in places[:-1]:
+        assert here.status(source).state == "HandedOver"
+
+
 async def test_the_target_is_what_the_source_was_started_as(node: Node, other: Node, guest: Path) -> None:
     """Whatever the words in its definition would mean on the target."""
     source = await node.start(LOAD, domain={"cpu": {"model": "Nehalem", "cores": 2}, "machine": {"type": "pc"}}, memory="80Mi")

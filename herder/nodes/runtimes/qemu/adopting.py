@@ -45,7 +45,7 @@ async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]
         rebooted = known is not None and known.boot_id != process.boot_id()
         why = "the machine was restarted" if rebooted else "QEMU ended while no agent was there"
         if guest.move is not None:
-            guest.move.broken_off(why)
+            guest.move.died(why)
         guest.end("Failed" if rebooted else "Crashed", reasons.GUEST_LOST if rebooted else reasons.GUEST_CRASHED, why)
     return guest
 

@@ -81,7 +81,7 @@ def _record(plan: Plan, fittings: Fittings, shape: dict[str, str]) -> Record:
         started=plan.blueprint.started,
         address=fittings.address if plan.blueprint.ports else "",
         ports=fittings.ports,
-        started_at=None if plan.incoming else plan.now,
+        started_at=None if plan.incoming or plan.memory is not None else plan.now,
         not_migratable_because=plan.blueprint.not_migratable_because,
         incoming=plan.incoming or plan.memory is not None,
         shape=shape,

@@ -1,60 +1,122 @@
-"""The connection that a guest's memory goes through: opened by the agents, used by the two QEMUs."""
+"""The connection that a guest's memory goes through: opened by the agents, used by the two QEMUs.
+
+On one machine a socket in the target's folder; between machines TCP with TLS (wire.py).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import socket
 from pathlib import Path
 
 from herder.api import reasons
 from herder.api.kinds.migration_state import PolicySettings
+from herder.api.world import World
 from herder.nodes.runtimes.base import Refused
-from herder.nodes.runtimes.qemu import qmp
+from herder.nodes.runtimes.qemu import qmp, wire
 from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.process import RunAs
 from herder.nodes.runtimes.qemu.progress import capabilities
 from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
 from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET
+from herder.nodes.runtimes.qemu.wire import TCP, TCPAddress, Wire
 
 UNIX = "unix:"
+NAME = "migration"
+# For a stranger to say who it is.
+PATIENCE = 5.0
 
 
-async def connect(address: str) -> socket.socket:
-    """To the target, by us: QEMU gets the open connection, and needs no right to open any."""
-    try:
-        if not address.startswith(UNIX):
-            raise ValueError("an address begins with unix:")
-        return await asyncio.to_thread(qmp.connect, Path(address.removeprefix(UNIX)))
-    except (OSError, ValueError) as error:
-        raise Refused(reasons.TARGET_POD_FAILED, f"nobody waits for a guest at {address}: {error}") from None
+class Channels:
+    """Of one node."""
+
+    def __init__(self, over: Wire | None, run_as: RunAs | None, world: World) -> None:
+        self._wire = over
+        self._world = world
+        self._run_as = run_as
+
+    async def connect(self, guest: Guest, address: str) -> socket.socket:
+        """To the target, by us: QEMU gets the open connection, and needs no right to open any."""
+        try:
+            if address.startswith(UNIX):
+                await wire.open_up(guest)
+                return await asyncio.to_thread(qmp.connect, Path(address.removeprefix(UNIX)))
+            return await self._dial(guest, wire.parse(address))
+        except (OSError, ValueError, QMPError) as error:
+            place = address.split("/", 1)[0] if address.startswith(TCP) else address
+            raise Refused(reasons.TARGET_POD_FAILED, f"nobody waits for a guest at {place}: {error}") from None
+
+    async def _dial(self, guest: Guest, address: TCPAddress) -> socket.socket:
+        if self._wire is None:
+            raise ValueError("this node has no certificate to send a guest over the network with")
+        await wire.secure(guest, self._wire, "client", self._run_as, address.name)
+        loop = asyncio.get_running_loop()
+        connection = socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET)
+        connection.setblocking(False)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await loop.sock_connect(connection, (address.host, address.port))
+                await loop.sock_sendall(connection, address.token.encode())
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def listen(self, guest: Guest, settings: PolicySettings) -> str:
+        """The address is where its source finds it."""
+        await forget(guest.control)
+        await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
+        if self._wire is None:
+            # In the guest's folder: reachable by the agents of this machine, and by nobody else.
+            path = guest.folder / MIGRATION_SOCKET
+            guest.background(_accept(guest, qmp.listen(path), ""))
+            return f"{UNIX}{path}"
+        await wire.secure(guest, self._wire, "server", self._run_as)
+        host, token = self._wire.address, self._world.uid()
+        listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        guest.background(_accept(guest, listener, token))
+        return str(TCPAddress(host, listener.getsockname()[1], self._wire.name or host, token))
 
 
 async def hand_over(control: QMP, connection: socket.socket) -> str:
+    connection.setblocking(True)
     with connection:
-        await control.do("getfd", descriptor=connection.fileno(), fdname="migration")
-    return "fd:migration"
+        await control.do("getfd", descriptor=connection.fileno(), fdname=NAME)
+    return f"fd:{NAME}"
 
 
 async def forget(control: QMP) -> None:
     """One that an agent handed over just before it ended, and that nobody will use: the other side must not wait for it."""
     with contextlib.suppress(QMPError):
-        await control.do("closefd", fdname="migration")
+        await control.do("closefd", fdname=NAME)
 
 
-async def listen(guest: Guest, settings: PolicySettings) -> str:
-    """The target waits at a socket in the guest's folder: reachable by the agents of this machine, and by nobody else."""
-    path = guest.folder / MIGRATION_SOCKET
-    await forget(guest.control)
-    await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
-    guest.background(_accept(guest, qmp.listen(path)))
-    return f"{UNIX}{path}"
-
-
-async def _accept(guest: Guest, listener: socket.socket) -> None:
+async def _accept(guest: Guest, listener: socket.socket, token: str) -> None:
     """One source, once."""
     listener.setblocking(False)
     with listener:
-        connection, _ = await asyncio.get_running_loop().sock_accept(listener)
-    connection.setblocking(True)
+        connection = await _right_one(listener, token)
     with contextlib.suppress(QMPError):
         await guest.control.do("migrate-incoming", uri=await hand_over(guest.control, connection))
+
+
+async def _right_one(listener: socket.socket, token: str) -> socket.socket:
+    """QEMU takes the first that it gets, and ends with it: strangers do not get so far."""
+    loop = asyncio.get_running_loop()
+    while True:
+        connection, _ = await loop.sock_accept(listener)
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                if not token or hmac.compare_digest(await _read(connection, len(token)), token.encode()):
+                    return connection
+        connection.close()
+
+
+async def _read(connection: socket.socket, size: int) -> bytes:
+    """Not a byte more: what follows is for QEMU."""
+    heard = b""
+    while len(heard) < size and (part := await asyncio.get_running_loop().sock_recv(connection, size - len(heard))):
+        heard += part
+    return heard

@@ -40,7 +40,7 @@ class Guest:
         self.reason = ""
         self.process: Process | None = None
         self.qmp: QMP | None = None
-        self.has_memory = not record.incoming
+        self.has_memory = not record.incoming or record.started_at is not None
         self.memory_descriptor: int | None = None
         self.waits_at = ""  # where the source of an incoming guest finds it
         self.move: Move | None = None
@@ -156,6 +156,8 @@ class Guest:
             self.move.heard(status)
         elif status in ("completed", "postcopy-active"):
             self.arrived()
+        elif status == "postcopy-paused":
+            self.end("Crashed", reasons.GUEST_CRASHED, "the connection to its source broke before all its memory was here")
 
     def arrived(self) -> None:
         """Its memory is here (in post-copy: is coming): from now on it may be resumed."""
@@ -201,7 +203,7 @@ class Guest:
         if self.qmp is not None:
             self.qmp.close()
         if self.move is not None:
-            self.move.broken_off("QEMU has ended")
+            self.move.died("QEMU has ended")
         self.process = self.qmp = None
         self.received.set()
         state, reason, message = self._how_it_ended(code)

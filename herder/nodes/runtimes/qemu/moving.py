@@ -87,7 +87,7 @@ class Move:
         if status.startswith("postcopy") and self.under_way:
             self._guest.background(self._until_given_away())
         elif status == "postcopy-paused":
-            self._settle("PostCopy", "the connection broke before all memory was sent")
+            self._guest.background(self._finish("failed", "the connection broke before all memory was sent"))
         elif status in OVER:
             self._guest.background(self._finish(status))
 
@@ -108,11 +108,15 @@ class Move:
             await self._guest.control.do("migrate_cancel")
             await self.over.wait()
 
-    def broken_off(self, why: str) -> None:
-        """QEMU has ended. What it gave away before stays given away."""
+    def did_not_begin(self, why: str) -> None:
+        self._settle("Failed", why)
+        self.over.set()
+
+    def died(self, why: str) -> None:
+        """QEMU has ended without a word. Had it not given the guest away, only the target knows whether it has all of it: then it
+        is neither known to be moved nor to have stayed."""
         if not self.over.is_set():
-            state = "Failed" if self.under_way else self._record.state
-            self._settle(state, self._record.why or why)
+            self._settle("UnderWay" if self.under_way else "Failed", why)
             self.over.set()
 
     async def _until_given_away(self) -> None:
@@ -137,12 +141,7 @@ class Move:
             why = why or (answer.get("error-desc", "QEMU gave no reason") if status == "failed" else "")
         if self.over.is_set():
             return
-        if status == "completed":
-            self._settle("Completed")
-        elif self.under_way:
-            self._settle("Cancelled" if status == "cancelled" else "Failed", why)
-        else:
-            self._settle("PostCopy", why or "it broke before all memory was sent")
+        self._settle("Completed" if status == "completed" else "Cancelled" if status == "cancelled" else "Failed", why)
         self.over.set()
         if self._guest.ended:
             self._guest.background(self._guest.quit())

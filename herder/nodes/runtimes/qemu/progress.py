@@ -37,7 +37,7 @@ def parameters(settings: PolicySettings) -> dict[str, Any]:
 
 
 def progress_of(answer: dict[str, Any], before: MigrationProgress, paused: bool) -> MigrationProgress:
-    """QEMU's numbers in our words. The share that is done never runs backwards."""
+    """QEMU's numbers in our words. The share that is done never runs backwards. At its end QEMU forgets how it got there."""
     ram: dict[str, Any] = answer.get("ram", {})
     if not ram:
         return before
@@ -55,7 +55,7 @@ def progress_of(answer: dict[str, Any], before: MigrationProgress, paused: bool)
         dirty_bytes_per_second=dirty,
         bytes_per_second=speed,
         iteration=int(ram.get("dirty-sync-count", 0)) or None,
-        throttle_percent=int(answer.get("cpu-throttle-percentage", 0)),
+        throttle_percent=before.throttle_percent if completed else int(answer.get("cpu-throttle-percentage", 0)),
         percent=max(done, before.percent or 0),
         estimated_seconds_left=remaining // (speed - dirty) if speed > dirty else None,
         downtime_ms=answer.get("downtime", answer.get("expected-downtime")),

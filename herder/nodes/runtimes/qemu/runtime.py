@@ -19,6 +19,7 @@ from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
+from herder.nodes.runtimes.qemu.channels import Channels
 from herder.nodes.runtimes.qemu.console import Consoles, read_log
 from herder.nodes.runtimes.qemu.facts import Facts
 from herder.nodes.runtimes.qemu.guest import Guest
@@ -26,6 +27,7 @@ from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
 from herder.nodes.runtimes.qemu.record import Folder, MoveRecord
+from herder.nodes.runtimes.qemu.wire import Wire
 
 log = structlog.get_logger()
 # Guests are told apart by their own address; two that got the same one try another.
@@ -34,7 +36,8 @@ _ADDRESS_TAKEN = "host forwarding"
 
 
 class QemuRuntime:
-    def __init__(self, folder: Path, world: World, known: Facts, run_as: RunAs | None = None) -> None:
+    def __init__(self, folder: Path, world: World, known: Facts, run_as: RunAs | None = None, wire: Wire | None = None) -> None:
+        """Without a wire guests move between the nodes of this machine only."""
         self._folder = folder / "guests"
         self._world = world
         self._facts = known
@@ -43,6 +46,7 @@ class QemuRuntime:
         self._guests: dict[str, Guest] = {}
         self._starting: dict[str, asyncio.Task[Guest]] = {}
         self._consoles = Consoles()
+        self._channels = Channels(wire, run_as, world)
         self._patience: float | None = None
         self._changed: Callable[[str], None] = lambda guest: None
 
@@ -146,7 +150,7 @@ class QemuRuntime:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
         guest = self._guests.get(order.guest) or await self._once(self._plan(order, incoming=True))
         if not guest.waits_at and guest.state == "Incoming" and not guest.has_memory:
-            guest.waits_at = await channels.listen(guest, wanted)
+            guest.waits_at = await self._channels.listen(guest, wanted)
         return guest.waits_at
 
     def shape(self, guest: str) -> dict[str, str]:
@@ -155,9 +159,9 @@ class QemuRuntime:
     async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
-        if not self._may_leave(guest, migration):
+        if (found := self._running(guest)) is None or not self._may_leave(guest, migration):
             return
-        connection = await channels.connect(address)
+        connection = await self._channels.connect(found, address)
         if (found := self._running(guest)) is None or not self._may_leave(guest, migration):
             connection.close()
             return
@@ -166,7 +170,7 @@ class QemuRuntime:
         try:
             await found.move.begin(await channels.hand_over(found.control, connection))
         except QMPError as error:
-            found.move.broken_off(str(error))
+            found.move.did_not_begin(str(error))
             raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"QEMU does not move it: {error}") from None
 
     def _may_leave(self, guest: str, migration: str) -> bool:
@@ -211,7 +215,9 @@ class QemuRuntime:
         guest = await self._once(self._plan(same, memory=path))
         assert guest.memory_descriptor is not None, "it was started with the file"
         await saving.load(guest, guest.memory_descriptor)
-        if order.definition.spec.start_strategy != "Paused":
+        if order.definition.spec.start_strategy == "Paused":
+            await self.pause(order.guest)
+        else:
             await self.resume(order.guest)
 
     async def console(self, guest: str) -> Console:
