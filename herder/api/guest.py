@@ -55,6 +55,8 @@ class MigrationOrder(View, frozen=True, kw_only=True):
 
     migration: str  # uid
     settings: PolicySettings
+    # For the target only: whose agent alone may speak for the guest.
+    source_node: str = ""
     # The rest is for the source only.
     target_pod: str = ""  # uid
     target_node: str = ""

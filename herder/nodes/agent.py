@@ -17,6 +17,7 @@ from herder.kube.resources import NODES, PODS
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, Volumes
 from herder.nodes.heartbeat import Heartbeat
+from herder.nodes.moving import Link, MemoryNotes, Mover, Notes, Switchboard
 from herder.nodes.node import NodeSettings
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.base import Runtime
@@ -38,6 +39,9 @@ class Parts(msgspec.Struct, frozen=True):
     plain: Work | None = None
     # Where the API server looks in; NodeSettings.port has to be the port of it.
     endpoint: Endpoint | None = None
+    # What must be remembered of guests that are moved, and how other nodes' agents are reached; without them nobody is.
+    notes: Notes | None = None
+    link: Link | None = None
 
 
 class NodeAgent:
@@ -84,11 +88,14 @@ class NodeAgent:
                 await work.close()
 
     def _site(self) -> Site:
+        name, parts = self._settings.name, self._parts
+        link = parts.link or Switchboard(self._world.uid()).link(name)
+        mover = Mover(name, self._runtime, parts.notes or MemoryNotes(), link, self._world)
         return Site(
             name=self._settings.name,
             address=self._settings.address,
             allocatable=amounts(self._settings.capacity),
-            guests=Guests(self._runtime, self._parts.volumes),
+            guests=Guests(self._runtime, self._parts.volumes, mover),
             imports=self._parts.imports,
             plain=self._parts.plain,
         )

@@ -22,6 +22,7 @@ from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
+from herder.nodes.moving import MemoryNotes, Mover, Switchboard
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
@@ -51,6 +52,7 @@ class Fleet:
         self._version = version
         self._registry = registry
         self._network = Network()
+        self._switchboard = Switchboard("fleet")
         self._nodes = Cache(client, NODES, SIMULATED, world)
         self._pods = Cache(client, PODS, Selection(), world)
         self._queue = Queue(world, "pods", registry=registry, backoff=SOON_AGAIN)
@@ -105,11 +107,12 @@ class Fleet:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
+        mover = Mover(settings.name, runtime, MemoryNotes(), self._switchboard.link(settings.name), self._world)
         site = Site(
             name=settings.name,
             address=settings.address,
             allocatable=amounts(settings.capacity),
-            guests=Guests(runtime, NoVolumes()),
+            guests=Guests(runtime, NoVolumes(), mover),
             imports=SimulatedImports(self._world),
             plain=PlainPods(self._world),
         )

@@ -11,6 +11,8 @@ from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
 from herder.api.kinds.probes import Probe
+from herder.nodes.moving import Mover
+from herder.nodes.moving.moving import Moving
 from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Volume
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 
@@ -29,31 +31,57 @@ class NoVolumes:
 
 
 class Guests:
-    def __init__(self, runtime: Runtime, volumes: Volumes) -> None:
+    def __init__(self, runtime: Runtime, volumes: Volumes, mover: Mover) -> None:
         self._runtime = runtime
         self._volumes = volumes
+        self._mover = mover
 
     async def open(self, changed: Callable[[str], None]) -> None:
-        await self._runtime.open(changed)
+        def told(uid: str) -> None:
+            self._mover.told(uid)
+            changed(uid)
+
+        await self._runtime.open(told)
+        await self._mover.open(changed)
 
     async def close(self) -> None:
+        await self._mover.close()
         await self._runtime.close()
 
     def uids(self) -> list[str]:
-        return self._runtime.guests()
+        return list(dict.fromkeys((*self._runtime.guests(), *self._mover.guests())))
 
     def status(self, uid: str) -> GuestStatus | None:
-        return self._runtime.status(uid)
+        return self._mover.shown(uid, self._runtime.status(uid))
+
+    def moving(self, uid: str) -> Moving:
+        return self._mover.moving(uid)
+
+    async def look(self, pod: Pod) -> None:
+        """What the pod says of a move, which may be another at any time."""
+        status = self._runtime.status(pod.uid)
+        if status is not None and status.state == "Incoming" and not self._mover.is_prepared(pod.uid):
+            await self._mover.prepare(pod, await self._order(pod))
+        await self._mover.look(pod)
 
     async def start(self, pod: Pod) -> None:
-        definition = _definition(pod)
-        volumes = await self._volumes.resolve(pod, definition)
-        await self._runtime.start(Order(pod.uid, definition, volumes))
+        order = await self._order(pod)
+        if order.definition.incoming is not None:
+            await self._mover.prepare(pod, order)
+        else:
+            await self._runtime.start(order)
 
-    async def adopt(self, pod: Pod) -> None:
-        """The API says that it runs. Real guests were found when the runtime was opened; simulated ones are made up again."""
+    async def _order(self, pod: Pod) -> Order:
+        definition = _definition(pod)
+        return Order(pod.uid, definition, await self._volumes.resolve(pod, definition))
+
+    async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
+        """The API says that it runs. Real guests were found when the runtime was opened; simulated ones are made up again, unless
+        they had been given away."""
         report = report_of(pod)
         if isinstance(self._runtime, SimulatedRuntime) and report is not None and report.state in ("Running", "Paused"):
+            if await self._mover.found(pod, taken_over=taken_over):
+                return
             started = report.started_at.timestamp() if report.started_at else None
             order = Order(pod.uid, _definition(pod), {})
             self._runtime.adopt(order, paused=report.state == "Paused", started_at=started)
@@ -62,12 +90,16 @@ class Guests:
         await self._runtime.shut_down(uid)
 
     async def remove(self, uid: str) -> None:
-        await self._runtime.remove(uid)
+        async with self._mover.removing(uid):
+            await self._runtime.remove(uid)
+        await self._mover.forget(uid)
 
     async def pause(self, uid: str) -> None:
+        await self._mover.paused(uid, True)
         await self._runtime.pause(uid)
 
     async def resume(self, uid: str) -> None:
+        await self._mover.paused(uid, False)
         await self._runtime.resume(uid)
 
     async def log(self, uid: str, *, follow: bool = False) -> AsyncIterator[bytes]:

@@ -30,7 +30,7 @@ class PlainPods:
     async def start(self, pod: Pod) -> None:
         self._running[pod.uid] = GuestStatus("Running", started_at=self._world.now())
 
-    async def adopt(self, pod: Pod) -> None:
+    async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         began = pod.status.start_time
         self._running[pod.uid] = GuestStatus("Running", started_at=began.timestamp() if began else self._world.now())
 

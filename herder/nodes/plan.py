@@ -10,6 +10,7 @@ from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.guest import ENDED
 from herder.nodes.health import HEALTHY, Health
+from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.runtimes.base import GuestStatus
 
 Action = Literal["start", "shut_down", "remove", "pause", "resume", "finish"]
@@ -26,9 +27,11 @@ class PodPlan(msgspec.Struct, frozen=True):
     next_look: float | None = None
 
 
-def plan_pod(pod: Pod, status: GuestStatus | None, now: float, health: Health = HEALTHY, no_room: str = "") -> PodPlan:
+def plan_pod(
+    pod: Pod, status: GuestStatus | None, now: float, health: Health = HEALTHY, no_room: str = "", moving: Moving = STAYS
+) -> PodPlan:
     if pod.being_deleted:
-        return _ending(pod, status, now)
+        return _ending(pod, status, now, moving)
     if pod.status.phase in ("Succeeded", "Failed"):
         # It has ended for everybody. Nothing may run on; what it wrote can still be read.
         return PodPlan(("remove",) if status is not None and status.state not in ENDED else ())
@@ -40,7 +43,7 @@ def plan_pod(pod: Pod, status: GuestStatus | None, now: float, health: Health = 
         reason = reasons.LIVENESS_PROBE_FAILED if health.alive else reasons.LIVENESS_PROBE_NEVER_PASSED
         ended = msgspec.structs.replace(status, state="Failed", reason=reason, message=health.dead)
         return PodPlan(("remove",), shown=ended)
-    return PodPlan(_pause(pod, status), shown=status)
+    return PodPlan(_pause(pod, status, moving), shown=status)
 
 
 def _starting(pod: Pod, no_room: str) -> PodPlan:
@@ -53,14 +56,19 @@ def _starting(pod: Pod, no_room: str) -> PodPlan:
     return PodPlan(("start",))
 
 
-def _ending(pod: Pod, status: GuestStatus | None, now: float) -> PodPlan:
-    if status is None or status.state in ENDED:
-        return PodPlan(("remove", "finish"), shown=status)
+def _ending(pod: Pod, status: GuestStatus | None, now: float, moving: Moving) -> PodPlan:
+    if moving.owed:
+        # Its guest waits elsewhere for our word, which only this pod's agent can give.
+        return PodPlan(shown=status)
+    if status is None or status.state in ENDED or status.state == "Incoming":
+        # One that waits for its memory has nothing to shut down.
+        return PodPlan(("remove", "finish"), shown=None if status is not None and status.state == "Incoming" else status)
     left = _switch_off_in(pod, now)
     if left <= 0:
         ended = msgspec.structs.replace(status, state="Failed", reason=reasons.SWITCHED_OFF, message="it did not end in its time")
         return PodPlan(("remove", "finish"), shown=ended)
-    return PodPlan(("shut_down",), next_look=left)
+    # A guest on its way out is called back first; what is given away meanwhile is no longer ours to end.
+    return PodPlan(() if moving.under_way else ("shut_down",), next_look=left)
 
 
 def _switch_off_in(pod: Pod, now: float) -> float:
@@ -72,10 +80,10 @@ def _switch_off_in(pod: Pod, now: float) -> float:
     return end.timestamp() - min(SWITCH_OFF_BEFORE_END, grace / 2) - now
 
 
-def _pause(pod: Pod, status: GuestStatus) -> tuple[Action, ...]:
+def _pause(pod: Pod, status: GuestStatus, moving: Moving) -> tuple[Action, ...]:
     wish = pod.annotations.get(labels.PAUSE)
     if wish == "true" and status.state == "Running":
         return ("pause",)
-    if wish == "false" and status.state == "Paused":
+    if wish == "false" and status.state == "Paused" and not moving.held:
         return ("resume",)
     return ()

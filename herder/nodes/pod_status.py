@@ -10,7 +10,7 @@ import msgspec
 from herder.api import labels
 from herder.api.core import Pod
 from herder.api.core.containers import Container
-from herder.api.guest import ENDED, GuestReport
+from herder.api.guest import ENDED, GuestReport, MigrationReport
 from herder.api.imports import ImportReport
 from herder.api.world import timestamp
 from herder.nodes.health import HEALTHY, Health
@@ -26,7 +26,14 @@ def phase_of(status: GuestStatus) -> str:
     return "Pending" if status.state in ("Preparing", "Incoming") else "Running"
 
 
-def pod_status(pod: Pod, status: GuestStatus, address: str, now: float, health: Health = HEALTHY) -> Document:
+def pod_status(
+    pod: Pod,
+    status: GuestStatus,
+    address: str,
+    now: float,
+    health: Health = HEALTHY,
+    migration: MigrationReport | None = None,
+) -> Document:
     phase = phase_of(status)
     running = phase == "Running"
     ready = running and status.state == "Running" and health.ready
@@ -35,7 +42,7 @@ def pod_status(pod: Pod, status: GuestStatus, address: str, now: float, health: 
         "phase": phase,
         "hostIP": address,
         "startTime": timestamp(pod.status.start_time.timestamp()) if pod.status.start_time else timestamp(now),
-        "conditions": _conditions(pod, status, phase, ready, now, health),
+        "conditions": _conditions(pod, status, phase, ready, now, health, migration),
         "containerStatuses": [_container(one, status, phase, ready, started, now, pod) for one in pod.spec.containers or ()],
     }
     if status.addresses:
@@ -71,7 +78,9 @@ def _states(statuses: Any) -> list[Any]:
     return [(one.get("name"), one.get("ready"), one.get("state")) for one in statuses]
 
 
-def _conditions(pod: Pod, status: GuestStatus, phase: str, ready: bool, now: float, health: Health) -> list[Document]:
+def _conditions(
+    pod: Pod, status: GuestStatus, phase: str, ready: bool, now: float, health: Health, migration: MigrationReport | None
+) -> list[Document]:
     over = phase in ("Succeeded", "Failed")
     why = {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"} if over else _not_ready(status, ready, health)
     wanted: list[Document] = [
@@ -80,7 +89,7 @@ def _conditions(pod: Pod, status: GuestStatus, phase: str, ready: bool, now: flo
         {"type": "Ready", "status": "True" if ready else "False", **({} if ready else why)},
     ]
     if labels.GUEST in pod.annotations:
-        wanted.append(_guest(status, health))
+        wanted.append(_guest(status, health, migration))
     if labels.IMPORT in pod.annotations:
         wanted.append(_import(status))
     return [_dated(one, pod, now) for one in wanted]
@@ -94,7 +103,7 @@ def _not_ready(status: GuestStatus, ready: bool, health: Health) -> Document:
     return {"reason": "ContainersNotReady", "message": health.not_ready_because or "the readiness probe has not passed"}
 
 
-def _guest(status: GuestStatus, health: Health) -> Document:
+def _guest(status: GuestStatus, health: Health, migration: MigrationReport | None) -> Document:
     report = GuestReport(
         state=status.state,
         reason=status.reason,
@@ -105,6 +114,7 @@ def _guest(status: GuestStatus, health: Health) -> Document:
         addresses=status.addresses,
         migratable=not status.not_migratable_because,
         not_migratable_because=status.not_migratable_because,
+        migration=migration,
     )
     alive = "True" if status.state in ("Running", "Paused") else "False"
     return {

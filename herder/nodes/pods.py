@@ -11,6 +11,7 @@ import structlog
 
 from herder.api import labels, reasons
 from herder.api.core import Pod
+from herder.api.guest import order_of
 from herder.api.world import World
 from herder.kube.cache import BY_NODE, Cache
 from herder.kube.client import STRATEGIC_PATCH, Client
@@ -19,6 +20,8 @@ from herder.kube.errors import Conflict, NotFound
 from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of
 from herder.nodes.health import HEALTHY, Health
+from herder.nodes.moving.mover import told_of
+from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.plan import Action, PodPlan, plan_pod
 from herder.nodes.pod_status import differs, pod_status, waiting_status
 from herder.nodes.probes import Probes
@@ -150,11 +153,14 @@ class PodKeeper:
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()
         if work.status(pod.uid) is None and _says_it_runs(pod) and pod.uid not in self._lost:
-            await work.adopt(pod)
-        status = LOST if pod.uid in self._lost else work.status(pod.uid)
-        health = self._health(pod, status, site)
-        plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "")
+            await work.adopt(pod, taken_over=self._was_taken_over(pod))
         try:
+            if site.guests is not None and work is site.guests and pod.uid not in self._lost:
+                await site.guests.look(pod)
+            status = LOST if pod.uid in self._lost else work.status(pod.uid)
+            moving = self._moving(pod, site)
+            health = self._health(pod, status, moving, site)
+            plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "", moving)
             for action in plan.actions:
                 await self._act(action, pod, work)
         except NotYet as waits:
@@ -167,7 +173,7 @@ class PodKeeper:
         if shown is not None and self._soon_runs(pod, shown):
             return Later(SAID_AFTER)
         if shown is not None:
-            await self._write(pod, pod_status(pod, shown, site.address, now, health))
+            await self._write(pod, pod_status(pod, shown, site.address, now, health, self._moving(pod, site).report))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
@@ -185,10 +191,24 @@ class PodKeeper:
             return plan.shown
         return work.status(pod.uid) or plan.shown
 
-    def _health(self, pod: Pod, status: GuestStatus | None, site: Site) -> Health:
+    def _health(self, pod: Pod, status: GuestStatus | None, moving: Moving, site: Site) -> Health:
         if site.guests is None or site.work_for(pod) is not site.guests:
             return HEALTHY
-        return self._probes.look(pod, status, site.guests.probe)
+        # A guest on its way out is slowed down, paused and stopped by us: what it answers then says nothing about it.
+        asked = None if moving.under_way or moving.held else status
+        return self._probes.look(pod, asked, site.guests.probe)
+
+    def _moving(self, pod: Pod, site: Site) -> Moving:
+        return site.guests.moving(pod.uid) if site.guests is not None and site.work_for(pod) is site.guests else STAYS
+
+    def _was_taken_over(self, pod: Pod) -> bool:
+        """Where both nodes are ours, the target's pod tells what became of the guest."""
+        order = order_of(pod)
+        if order is None or not order.target_pod:
+            return False
+        target = next((one for one in self._cache.by(BY_NODE, order.target_node) if one.uid == order.target_pod), None)
+        told = told_of(target) if target is not None else None
+        return told is not None and told.migration == order.migration and told.taken_over
 
     async def _act(self, action: Action, pod: Pod, work: Work) -> None:
         log.debug("acting on a pod", action=action)

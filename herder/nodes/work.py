@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from herder.api.core import Pod
 from herder.api.kinds.probes import Probe
+from herder.nodes.moving.moving import Moving
 from herder.nodes.runtimes.base import Console, GuestStatus
 
 
@@ -37,8 +38,9 @@ class Work(Protocol):
         """Raises `Refused` for ever, `NotYet` for now."""
         ...
 
-    async def adopt(self, pod: Pod) -> None:
-        """The API says that it runs, and we do not know it. Where that cannot be made true, nothing happens."""
+    async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
+        """The API says that it runs, and we do not know it. Where that cannot be made true, nothing happens. `taken_over`: another
+        pod says that it is there by now."""
         ...
 
     async def shut_down(self, uid: str) -> None:
@@ -71,6 +73,12 @@ class HasConsole(Protocol):
 
 
 class GuestWork(Work, Protocol):
-    """Guests can be asked how they are, too."""
+    """Guests can be asked how they are, too, and moved."""
 
     async def probe(self, uid: str, probe: Probe) -> bool: ...
+
+    async def look(self, pod: Pod) -> None:
+        """What the pod says of a move, which may be another at any time."""
+        ...
+
+    def moving(self, uid: str) -> Moving: ...

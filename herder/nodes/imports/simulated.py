@@ -56,7 +56,7 @@ class SimulatedImports:
         self._say(pod.uid, 0, simulation.size, self._world.now())
         self._tasks[pod.uid] = asyncio.create_task(self._run(pod.uid, simulation, fails))
 
-    async def adopt(self, pod: Pod) -> None:
+    async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         await self.start(pod)
 
     async def shut_down(self, uid: str) -> None:

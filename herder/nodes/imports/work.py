@@ -69,7 +69,7 @@ class Imports:
         self._status[pod.uid] = GuestStatus("Running", started_at=self._world.now(), imported=ImportReport())
         self._tasks[pod.uid] = asyncio.create_task(self._run(pod.uid, definition, request))
 
-    async def adopt(self, pod: Pod) -> None:
+    async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         """Whoever was at it is gone. What is whole is known by its name; anything else is done once more."""
         with contextlib.suppress(NotYet, Refused):
             await self.start(pod)

@@ -18,6 +18,7 @@ from herder.api.world import RealWorld
 from herder.app.address import listen_on
 from herder.nodes.endpoint import Endpoint, server_tls
 from herder.nodes.guests import Guests, NoVolumes
+from herder.nodes.moving import MemoryNotes, Mover, Switchboard
 from herder.nodes.plain import PlainPods
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 from herder.nodes.work import Work
@@ -41,7 +42,9 @@ class Node:
     """One guest that runs, one that does not yet, and a plain pod."""
 
     def __init__(self) -> None:
-        self.guests = Guests(SimulatedRuntime("node-1", RealWorld()), NoVolumes())
+        runtime = SimulatedRuntime("node-1", RealWorld())
+        mover = Mover("node-1", runtime, MemoryNotes(), Switchboard().link("node-1"), RealWorld())
+        self.guests = Guests(runtime, NoVolumes(), mover)
         plain = PlainPods(RealWorld())
         self.pods: dict[str, tuple[Pod, Work]] = {
             "web": (pod("web", "web-uid"), self.guests),

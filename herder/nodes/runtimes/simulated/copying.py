@@ -101,6 +101,11 @@ def to_paused(copy: Copy) -> Copy:
     return msgspec.structs.replace(copy, mode="Paused", remaining=copy.remaining + copy.dirtied, dirtied=0.0)
 
 
+def to_running(copy: Copy) -> Copy:
+    """The guest runs on, and writes again."""
+    return msgspec.structs.replace(copy, mode="PreCopy") if copy.mode == "Paused" else copy
+
+
 def progress(copy: Copy, bandwidth: float) -> MigrationProgress:
     left = copy.remaining + copy.dirtied
     return MigrationProgress(

@@ -38,6 +38,7 @@ class Guest:
         self.power_button_pressed = False
         self.has_memory = False
         self.gone = False
+        self.held = False
         self._now = now
         self._changed = changed
         self._ran = 0.0
@@ -47,12 +48,22 @@ class Guest:
     @property
     def status(self) -> GuestStatus:
         return GuestStatus(
-            state=self.state, reason=self.reason, message=self.message, started=self.started, started_at=self.started_at
+            state=self.state,
+            reason=self.reason,
+            message=self.message,
+            started=self.started,
+            started_at=self.started_at,
+            has_memory=self.has_memory,
         )
 
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def executes(self) -> bool:
+        """At this instant."""
+        return self._runs_since is not None and not self.gone
 
     @property
     def ran(self) -> float:
@@ -71,6 +82,7 @@ class Guest:
         return self._become("Paused") if paused else self.run()
 
     def run(self) -> None:
+        self.held = False
         self._runs_since = self._loop_time()
         if self.started_at is None:
             self.started_at = self._now()
@@ -82,6 +94,13 @@ class Guest:
         self._runs_since = None
         self._cancel()
         self._become(state)
+
+    def hold(self) -> None:
+        """Stopped for the last page of its memory, without a word: it is over in a moment, or goes on."""
+        self.held = self.state == "Running"
+        self._ran = self.ran
+        self._runs_since = None
+        self._cancel()
 
     def press_power_button(self) -> None:
         if self.ended or self.power_button_pressed:
@@ -103,6 +122,11 @@ class Guest:
         self._cancel()
         self.gone = True
         self._wake_readers()
+
+    def received(self, ran: float) -> None:
+        """Its memory, and with it how long it has run: it goes on from there."""
+        self._ran = ran
+        self.has_memory = True
 
     def restore(self, path: Path) -> None:
         self._ran = msgspec.json.decode(path.read_bytes(), type=SavedMemory).ran

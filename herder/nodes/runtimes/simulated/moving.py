@@ -11,14 +11,23 @@ from herder.api.quantity import parse_quantity
 from herder.nodes.runtimes.simulated import copying
 from herder.nodes.runtimes.simulated.copying import Copy
 from herder.nodes.runtimes.simulated.guest import Guest
-from herder.nodes.runtimes.simulated.network import Arrival, Network
+from herder.nodes.runtimes.simulated.network import LATENCY, Arrival, Network
 
 
 class Move:
     """One guest on its way out."""
 
-    def __init__(self, guest: Guest, arrival: Arrival, settings: PolicySettings, copy: Copy, now: float) -> None:
+    def __init__(
+        self, guest: Guest, migration: str, arrival: Arrival, settings: PolicySettings, copy: Copy, now: float, began_at: float
+    ) -> None:
         self.guest = guest
+        self.migration = migration
+        self.began_at = began_at
+        # All is sent, and the target has not said yet that it is there.
+        self.sent = False
+        # How long the guest had run when it was stopped.
+        self.ran = guest.ran
+        self.sent_at = 0.0
         self.arrival = arrival
         self.settings = settings
         self.copy = copy
@@ -40,19 +49,30 @@ class Move:
 
 
 class Moves:
-    def __init__(self, network: Network, ended: Callable[[Move], None], failed: Callable[[Move, str], None]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        sent: Callable[[Move], None],
+        ended: Callable[[Move], None],
+        failed: Callable[[Move, str], None],
+    ) -> None:
+        """`sent` when the last byte is at the target, `ended` when the source knows of it."""
         self._network = network
+        self._sent = sent
         self._ended = ended
         self._failed = failed
         self._moves: dict[str, Move] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, guest: Guest, arrival: Arrival, settings: PolicySettings) -> None:
+    def begin(self, guest: Guest, migration: str, arrival: Arrival, settings: PolicySettings, began_at: float) -> None:
         memory = guest.started.memory_bytes
         working_set = guest.settings.working_set if guest.settings.working_set is not None else memory
         load = copying.Load(memory, guest.settings.dirty_rate, min(working_set, memory))
         self._settle()
-        self._moves[guest.order.guest] = Move(guest, arrival, settings, copying.begin(load), self._time())
+        copy = copying.begin(load)
+        if guest.state == "Paused":
+            copy = copying.to_paused(copy)
+        self._moves[guest.order.guest] = Move(guest, migration, arrival, settings, copy, self._time(), began_at)
         self._plan()
 
     def find(self, guest: str) -> Move | None:
@@ -64,6 +84,14 @@ class Moves:
             return None
         self._settle()
         return copying.progress(move.copy, move.bandwidth(self._share()))
+
+    def break_off(self, guest: str, why: str) -> None:
+        """The connection is lost."""
+        if move := self.drop(guest):
+            self._failed(move, why)
+
+    def all(self) -> list[Move]:
+        return list(self._moves.values())
 
     def change(self, guest: str, how: Callable[[Copy], Copy]) -> None:
         if move := self._moves.get(guest):
@@ -97,6 +125,8 @@ class Moves:
             self._timer = asyncio.get_running_loop().call_later(max(soonest, 1e-6), self._due)
 
     def _next(self, move: Move) -> float:
+        if move.sent:
+            return max(0.0, move.sent_at + LATENCY - self._time())
         if self._is_to_fail(move) and not self._has_failed(move):
             left = move.copy.load.memory * (move.guest.settings.fails_at_percent / 100 - move.copy.best)
             return max(0.0, left / move.bandwidth(self._share()))
@@ -108,9 +138,12 @@ class Moves:
             if self._has_failed(move):
                 del self._moves[guest]
                 self._failed(move, "the connection to the target broke, as it was told to")
-            elif move.copy.done:
+            elif move.sent and self._time() >= move.sent_at + LATENCY:
                 del self._moves[guest]
                 self._ended(move)
+            elif move.copy.done and not move.sent:
+                move.sent, move.sent_at = True, self._time()
+                self._sent(move)
         self._plan()
 
     def _is_to_fail(self, move: Move) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 BANDWIDTH = 1.25e9  # bytes per second of one node, each way: 10 Gbit
+# Seconds from the last byte's arrival until the source knows of it.
+LATENCY = 0.0005
 
 
 class Arrival(Protocol):
     """A guest that waits for its memory."""
 
-    def arrived(self, *, running: bool) -> None:
-        """All of it is there, or, by post-copy, the guest may run already."""
+    def arrived(self, *, ran: float, whole: bool) -> None:
+        """What it needs to run is there: all of its memory or, by post-copy, enough of it. It has run for so long."""
         ...
 
     def broken_off(self, why: str) -> None: ...

@@ -10,10 +10,10 @@ import msgspec
 from herder.api import reasons
 from herder.api.guest import Started
 from herder.api.kinds.instance import StartedCPU
-from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Order, Refused
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Moved, MoveState, Order, Refused
 from herder.nodes.runtimes.simulated import copying
 from herder.nodes.runtimes.simulated.console import LogReader, SimulatedConsole
 from herder.nodes.runtimes.simulated.guest import Guest, SavedMemory
@@ -41,7 +41,9 @@ class SimulatedRuntime:
         self.description = Host(RUNTIME, version, "none", cpu, (MACHINE_TYPE,))
         self._guests: dict[str, Guest] = {}
         self._addresses: dict[str, str] = {}
-        self._moves = Moves(self._network, self._moved, self._move_failed)
+        self._moves = Moves(self._network, self._sent, self._completed, self._move_failed)
+        # How the last move of each guest ended, or stood when the guest died.
+        self._moved: dict[str, Moved] = {}
         self._changed: Callable[[str], None] = lambda guest: None
 
     async def open(self, changed: Callable[[str], None]) -> None:
@@ -88,9 +90,10 @@ class SimulatedRuntime:
 
     async def remove(self, guest: str) -> None:
         if move := self._moves.drop(guest):
-            move.arrival.broken_off("the source is gone")
+            move.arrival.broken_off("the source has ended")
         if address := self._addresses.pop(guest, None):
             self._network.leave(address)
+        self._moved.pop(guest, None)
         if found := self._guests.pop(guest, None):
             found.vanish()
 
@@ -98,10 +101,15 @@ class SimulatedRuntime:
         found = self._guests.get(guest)
         if found is not None and found.state == "Running":
             found.stand_still()
+            self._moves.change(guest, lambda copy: copying.to_paused(copy) if copy.mode == "PreCopy" else copy)
 
     async def resume(self, guest: str) -> None:
-        found = self._guests.get(guest)
+        found, move = self._guests.get(guest), self._moves.find(guest)
+        if move is not None and move.sent:
+            # Its last page is on its way: it goes on there, or here once it is known to stay.
+            return
         if found is not None and (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
+            self._moves.change(guest, copying.to_running)
             found.run()
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
@@ -114,38 +122,57 @@ class SimulatedRuntime:
         guest.state = "Incoming"
         self._guests[order.guest] = guest
         self._addresses[order.guest] = address
-        self._network.listen(address, _Arrival(guest, lambda: self._changed(order.guest)))
+        self._network.listen(address, _Arrival(guest, lambda: self._guest_changed(order.guest)))
         self._changed(order.guest)
         return address
 
-    async def migrate_out(self, guest: str, address: str, settings: PolicySettings) -> None:
+    def shape(self, guest: str) -> dict[str, str]:
+        started = self._guests[guest].started
+        cpu = started.cpu or StartedCPU()
+        devices = self._guests[guest].order.definition.spec.domain.devices
+        return {
+            "machine": started.machine_type,
+            "cpu": f"{cpu.vendor} {cpu.model}",
+            "smp": f"{cpu.sockets} sockets, {cpu.cores} cores, {cpu.threads} threads",
+            "memory": f"{started.memory_bytes} bytes",
+            "devices": ", ".join(one.name for one in (devices.disks if devices else None) or ()) or "none",
+        }
+
+    async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         found = self._guests.get(guest)
         if found is None or found.ended or self._moves.find(guest) is not None:
             return
         arrival = self._network.find(address)
         if arrival is None:
             raise Refused(reasons.TARGET_POD_FAILED, f"nobody waits for a guest at {address}")
-        self._moves.begin(found, arrival, settings)
+        self._moves.begin(found, migration, arrival, settings, self._world.now())
 
-    def progress(self, guest: str) -> MigrationProgress | None:
-        return self._moves.progress(guest)
+    def moved(self, guest: str) -> Moved | None:
+        move = self._moves.find(guest)
+        return self._as_it_is(move) if move is not None else self._moved.get(guest)
+
+    def _as_it_is(self, move: Move, state: MoveState = "UnderWay", why: str = "") -> Moved:
+        """The numbers as they are now."""
+        guest = move.guest.order.guest
+        progress = self._moves.progress(guest) or copying.progress(move.copy, 0.0)
+        state = "PostCopy" if state == "UnderWay" and move.copy.mode == "PostCopy" else state
+        return Moved(move.migration, state, why, progress, move.began_at)
 
     async def cancel(self, guest: str) -> None:
-        """Not once the guest runs at the target: it could not come back."""
+        """Not once the guest is given away: it could not come back."""
         move = self._moves.find(guest)
         if move is None or move.copy.mode == "PostCopy":
             return
         self._moves.drop(guest)
-        move.arrival.broken_off("cancelled")
-        if move.copy.mode == "Paused":
-            move.guest.run()
+        self._stays(move, "Cancelled", "cancelled")
 
     async def start_post_copy(self, guest: str) -> None:
         move = self._moves.find(guest)
-        if move is not None and move.copy.mode == "PreCopy":
-            move.guest.stand_still("HandedOver")
+        if move is not None and move.copy.mode == "PreCopy" and not move.sent:
+            ran = move.guest.ran
             self._moves.change(guest, copying.to_post_copy)
-            move.arrival.arrived(running=True)
+            move.guest.stand_still("HandedOver")
+            move.arrival.arrived(ran=ran, whole=False)
 
     async def save(self, guest: str, path: Path) -> None:
         found = self._guests[guest]
@@ -180,7 +207,7 @@ class SimulatedRuntime:
         definition = order.definition
         settings = settings_of(definition.simulated)
         started = definition.incoming or self._started(order)
-        return Guest(order, settings, started, self._world.now, lambda: self._changed(order.guest))
+        return Guest(order, settings, started, self._world.now, lambda: self._guest_changed(order.guest))
 
     def _started(self, order: Order) -> Started:
         domain = order.definition.spec.domain
@@ -197,26 +224,59 @@ class SimulatedRuntime:
         memory = guest_memory(order.definition.spec).value()
         return Started(machine_type=MACHINE_TYPE, accelerator="none", runtime=RUNTIME, cpu=model, memory_bytes=memory)
 
-    def _moved(self, move: Move) -> None:
+    def _sent(self, move: Move) -> None:
+        """The guest stands still with its last page, and the target has all of it."""
+        if not move.guest.ended:
+            move.ran = move.guest.ran
+            move.guest.hold()
+        move.arrival.arrived(ran=move.ran, whole=True)
+
+    def _completed(self, move: Move) -> None:
+        self._moved[move.guest.order.guest] = self._as_it_is(move, "Completed")
         if not move.guest.ended:
             move.guest.stand_still("HandedOver")
-        move.arrival.arrived(running=False)
+        else:
+            self._changed(move.guest.order.guest)
 
     def _move_failed(self, move: Move, why: str) -> None:
-        move.guest.message = why
+        self._stays(move, "Failed", why)
+
+    def _stays(self, move: Move, state: MoveState, why: str) -> None:
+        """It goes on where it is, unless it was given away already or stood still before."""
+        self._moved[move.guest.order.guest] = self._as_it_is(move, state, why)
         move.arrival.broken_off(why)
+        if move.guest.held:
+            move.guest.run()
         self._changed(move.guest.order.guest)
+
+    def _guest_changed(self, guest: str) -> None:
+        """Who ends while it is moved leaves a copy that is not whole, or is: nobody here knows."""
+        move, found = self._moves.find(guest), self._guests.get(guest)
+        if move is not None and found is not None and found.ended and found.state != "HandedOver":
+            moved = self._as_it_is(move)
+            self._moves.drop(guest)
+            self._moved[guest] = moved
+            move.arrival.broken_off("the source has ended")
+        self._changed(guest)
 
 
 class _Arrival:
     def __init__(self, guest: Guest, changed: Callable[[], None]) -> None:
         self._guest = guest
         self._tell = changed
+        self._whole = False
 
-    def arrived(self, *, running: bool) -> None:
-        self._guest.has_memory = True
+    def arrived(self, *, ran: float, whole: bool) -> None:
+        self._whole = whole
+        if self._guest.state == "Incoming" and not self._guest.has_memory:
+            self._guest.received(ran)
         self._tell()
 
     def broken_off(self, why: str) -> None:
-        if self._guest.state == "Incoming":
+        """What is whole needs nobody any more; what runs without the rest of its memory cannot go on."""
+        if self._whole or self._guest.ended:
+            return
+        if self._guest.has_memory:
+            self._guest.end("Crashed", reasons.GUEST_CRASHED, f"the rest of its memory did not arrive: {why}")
+        else:
             self._guest.end("Failed", reasons.TARGET_POD_FAILED, f"the memory did not arrive: {why}")

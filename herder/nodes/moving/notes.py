@@ -1,0 +1,131 @@
+"""What an agent must never forget about guests that are moved: written down before anybody acts on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+import msgspec
+
+from herder.api.guest import MigrationOrder
+from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
+
+T = TypeVar("T")
+LEAVING, COMING = "leaving", "coming"
+
+
+class Leaving(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a guest that is moved out of this node."""
+
+    order: MigrationOrder
+    token: str = ""
+    # Its owner had paused it, or we have, so that the copy comes to its end.
+    paused: bool = False
+    held: bool = False
+    # HandedOver: it never runs here again. Stayed: nobody was moved, and nobody ever will be by this order.
+    outcome: Literal["", "HandedOver", "Stayed"] = ""
+    # It was given away by dying; whether the target could take it is not known before it has answered.
+    dead: bool = False
+    # The target has answered, or nobody wants to know any more: nothing is owed.
+    answered: bool = False
+    taken: bool = False
+    failed: str = ""
+    message: str = ""
+
+
+class Coming(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a guest that waits for its memory, or came by a migration."""
+
+    migration: str
+    token: str
+    source_node: str = ""
+    # It may run: its source never will again.
+    granted: bool = False
+    paused: bool = False
+
+
+class Notes(Protocol):
+    async def leaving(self) -> dict[str, Leaving]:
+        """All that there are, by guest."""
+        ...
+
+    async def coming(self) -> dict[str, Coming]: ...
+
+    async def write(self, guest: str, note: Leaving | Coming) -> None:
+        """When it returns, the note is there whatever happens."""
+        ...
+
+    async def remove(self, guest: str, *kinds: str) -> None: ...
+
+
+class MemoryNotes:
+    """For guests that are in memory themselves."""
+
+    def __init__(self) -> None:
+        self.notes: dict[tuple[str, str], Leaving | Coming] = {}
+
+    async def leaving(self) -> dict[str, Leaving]:
+        return {guest: note for (guest, _), note in self.notes.items() if isinstance(note, Leaving)}
+
+    async def coming(self) -> dict[str, Coming]:
+        return {guest: note for (guest, _), note in self.notes.items() if isinstance(note, Coming)}
+
+    async def write(self, guest: str, note: Leaving | Coming) -> None:
+        self.notes[guest, _kind(note)] = note
+
+    async def remove(self, guest: str, *kinds: str) -> None:
+        for kind in kinds or (LEAVING, COMING):
+            self.notes.pop((guest, kind), None)
+
+
+class DiskNotes:
+    """A file for each. One that cannot be read stops the agent: to go on as if it were not there could let a guest run twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def leaving(self) -> dict[str, Leaving]:
+        return await asyncio.to_thread(self._read, LEAVING, Leaving)
+
+    async def coming(self) -> dict[str, Coming]:
+        return await asyncio.to_thread(self._read, COMING, Coming)
+
+    async def write(self, guest: str, note: Leaving | Coming) -> None:
+        await asyncio.to_thread(self._write, self._path(guest, _kind(note)), msgspec.json.encode(note))
+
+    async def remove(self, guest: str, *kinds: str) -> None:
+        for kind in kinds or (LEAVING, COMING):
+            with contextlib.suppress(FileNotFoundError):
+                self._path(guest, kind).unlink()
+
+    def _write(self, path: Path, data: bytes) -> None:
+        if not self._folder.exists():
+            self._folder.mkdir(mode=0o700, parents=True)
+            sync_folder(self._folder.parent)
+        write_whole(path, data)
+
+    def _read(self, kind: str, form: type[T]) -> dict[str, T]:
+        if not self._folder.exists():
+            return {}
+        files = sorted(self._folder.glob(f"[!.]*.{kind}"))
+        return {file.name.removesuffix(f".{kind}"): _decoded(file, form) for file in files}
+
+    def _path(self, guest: str, kind: str) -> Path:
+        return self._folder / f"{guest}.{kind}"
+
+
+class Unreadable(Exception):
+    """A note on disk that is none; the sentence says which."""
+
+
+def _decoded(file: Path, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=form)
+    except msgspec.MsgspecError as error:
+        raise Unreadable(f"{file}: cannot be read ({error}); it says whether a guest may run here, and is not made up") from None
+
+
+def _kind(note: Leaving | Coming) -> str:
+    return LEAVING if isinstance(note, Leaving) else COMING
