@@ -122,21 +122,17 @@ async def _until_empty(client: Client, node: str) -> None:
 async def _show_plan(client: Client, name: str) -> None:
     import msgspec
 
-    from herder.api import labels
     from herder.cli.placement import gather
     from herder.cli.tables import table
-    from herder.kube.client import Selection
-    from herder.kube.resources import INSTANCES, NODES, PODS, Key
-    from herder.rules.drains import Leaving, launchers, plan_drain
+    from herder.kube.resources import INSTANCES, NODES, Key
+    from herder.rules.drains import Leaving, plan_drain
     from herder.rules.placement.gather import snapshot_of
 
     node = await client.get(NODES, Key("", name))
     cluster = await _cluster(client)
     everything = await gather(client)
-    on_node = Selection(labels=f"{labels.APP}={labels.LAUNCHER}", fields=f"spec.nodeName={name}")
-    pods = launchers((await client.list(PODS, on_node)).items)
     guests = [
-        Leaving(one, msgspec.json.decode(await client.get_raw(INSTANCES, Key(one.namespace, one.name))), pods.get(one.uid))
+        Leaving(one, msgspec.json.decode(await client.get_raw(INSTANCES, Key(one.namespace, one.name))))
         for one in await _guests_on(client, name)
     ]
     rows = plan_drain(node, guests, snapshot_of(everything), cluster.node_drain_taint_key, cluster.eviction_strategy)

@@ -16,10 +16,11 @@ from herder.kube.client import Client
 from herder.kube.errors import NotFound
 from herder.kube.resources import INSTANCES, NAMESPACES, POLICIES, SETTINGS, Key
 from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective, sources
+from herder.rules.migration.where import asked_about
 from herder.rules.placement.gather import snapshot_of
 from herder.rules.plans import find
 from herder.rules.policies import Chosen, Policies, PolicyRow
-from herder.rules.targets import Added, TargetExplanation, TargetRow, asked_of, written_term
+from herder.rules.targets import Added, TargetExplanation, TargetRow, written_term
 from herder.rules.targets import explain_target as explained
 
 Show = Callable[[str], None]
@@ -47,7 +48,7 @@ async def explain_target(client: Client, name: str, namespace: str, wanted: tupl
         raise Refusal(str(error), WRONG_USE) from None
     instance, written = await _instance(client, name, namespace)
     cluster = cluster_migration_settings(await client.find(SETTINGS, Key(NAMESPACE, NAME)))
-    found = explained(asked_of(written, Added(term)), snapshot_of(await gather(client)))
+    found = explained(asked_about(instance, written, Added(term)), snapshot_of(await gather(client)))
     for line in target_lines(instance, found, cluster):
         show(line)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
+from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ async def migrate(
     from herder.kube.resources import MIGRATIONS, Key
 
     if to and selector:
-        raise Refusal("--to names a node, --selector asks for labels: give one of them")
+        raise Refusal("--to and --selector exclude each other: a node, or labels of nodes", WRONG_USE)
     spec: Document = {"vmiName": machine, "priority": priority}
     term = _term(to, selector)
     if term:
@@ -85,16 +85,12 @@ async def _unfinished(client: Client, namespace: str, name: str) -> list[Virtual
 
 
 def _term(to: str | None, selector: str | None) -> Document:
-    if to:
-        return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [to]}]}
-    if not selector:
-        return {}
-    from herder.rules.targets.text import term_from_text
+    from herder.rules.targets import written_term
 
     try:
-        return term_from_text(selector)
+        return written_term(to or "", selector or "")
     except ValueError as error:
-        raise Refusal(f"--selector {selector!r}: {error}") from None
+        raise Refusal(str(error), WRONG_USE) from None
 
 
 async def _follow_within(client: Client, key: Key, timeout: float | None) -> None:

@@ -6,15 +6,13 @@ from typing import Any
 
 import msgspec
 
-from herder.api import labels
-from herder.api.core import Node, Pod
-from herder.api.guest import Started, report_of
+from herder.api.core import Node
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.instance import EvictionStrategy
 from herder.rules.evictions import strategy_of, why_not_movable
-from herder.rules.migration.where import same_kind_of_node
+from herder.rules.migration.where import asked_about
 from herder.rules.placement import Offer, Snapshot, needs_of
-from herder.rules.targets import asked_of, explain_target
+from herder.rules.targets import explain_target
 
 Document = dict[str, Any]
 EFFECT = "NoSchedule"
@@ -25,7 +23,6 @@ class Leaving(msgspec.Struct, frozen=True):
 
     instance: VirtualMachineInstance
     document: Document
-    pod: Pod | None
 
 
 class DrainRow(msgspec.Struct, frozen=True):
@@ -50,9 +47,7 @@ def _row(leaving: Leaving, snapshot: Snapshot, default: EvictionStrategy) -> Dra
         return DrainRow(*names, "", "its eviction strategy is External: it is left to who handles it")
     if why := why_not_movable(instance):
         return DrainRow(*names, "", f"it cannot be moved: {why}")
-    report = report_of(leaving.pod) if leaving.pod is not None else None
-    started = (report.started if report is not None else None) or Started()
-    asked = asked_of(leaving.document, extra=same_kind_of_node(started))
+    asked = asked_about(instance, leaving.document)
     found = explain_target(asked, snapshot)
     if not found.node:
         return DrainRow(*names, "", found.impossible.message if found.impossible is not None else found.summary)
@@ -75,8 +70,3 @@ def without_taint(node: Node, key: str) -> list[Document] | None:
 def _written(node: Node) -> list[Document]:
     """As they are, with the time that some have."""
     return [{name: value for name, value in msgspec.to_builtins(taint).items() if value} for taint in node.spec.taints]
-
-
-def launchers(pods: list[Pod]) -> dict[str, Pod]:
-    """By the uid of their instance."""
-    return {pod.labels.get(labels.CREATED_BY, ""): pod for pod in pods}

@@ -8,7 +8,6 @@ import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
-from herder.api.guest import Started, report_of
 from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.kube.cache import BY_OWNER, Change, Index, Stored
 from herder.kube.client import Selection
@@ -28,16 +27,15 @@ from herder.kube.resources import (
     Key,
 )
 from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective
-from herder.rules.instances.pods import active_pod
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
 from herder.rules.migration.snapshot import Prepared, Timeouts
 from herder.rules.migration.turns import ticket_of
-from herder.rules.migration.where import same_kind_of_node
+from herder.rules.migration.where import asked_about
 from herder.rules.placement import Offer, Snapshot
 from herder.rules.placement.gather import Everything, snapshot_of
 from herder.rules.policies import Policies
-from herder.rules.targets import Asked, added_by, asked_of, impossible, why_waiting
+from herder.rules.targets import Asked, added_by, impossible, why_waiting
 
 LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
 Document = dict[str, Any]
@@ -101,7 +99,7 @@ class Looking:
             pods=pods,
             nodes=self._nodes_of(pods),
             rival=self._rival(migration) if pending else "",
-            prepared=self._prepared(migration, instance, pods, cluster) if pending and instance is not None else None,
+            prepared=self._prepared(migration, instance, cluster) if pending and instance is not None else None,
             timeouts=Timeouts(cluster.unschedulable_pending_timeout, cluster.pending_timeout),
             crowded=crowded,
             no_place=self._no_place(migration, instance, pods) if phase_of(migration) == "Scheduling" else "",
@@ -146,19 +144,16 @@ class Looking:
         self,
         migration: VirtualMachineInstanceMigration,
         instance: VirtualMachineInstance,
-        pods: tuple[Pod, ...],
         cluster: ClusterMigrationSettings,
     ) -> Prepared:
         namespace = self._namespaces.stored(Key("", migration.namespace))
         chosen = self._policies.chosen(instance.labels, namespace.labels if namespace is not None else {})
         settings = effective(cluster, chosen.settings)
-        return Prepared(chosen.applied(), settings, self._impossible(migration, instance, pods))
+        return Prepared(chosen.applied(), settings, self._impossible(migration, instance))
 
-    def _impossible(
-        self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance, pods: tuple[Pod, ...]
-    ) -> tuple[str, str]:
+    def _impossible(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance) -> tuple[str, str]:
         try:
-            found = impossible(self._asked(migration, instance, pods), self._node_offers)
+            found = impossible(self._asked(migration, instance), self._node_offers)
         except ValueError as error:
             return reasons.INVALID, f"spec.addedNodeSelectorTerm: {error}"
         return (found.reason, found.message) if found is not None else ("", "")
@@ -171,7 +166,7 @@ class Looking:
         refused = any(one.type == "PodScheduled" and one.status == "False" for one in target.status.conditions) if target else False
         if not refused or instance is None:
             return ""
-        return why_waiting(self._asked(migration, instance, pods), self._everything_now())
+        return why_waiting(self._asked(migration, instance), self._everything_now())
 
     def _everything_now(self) -> Snapshot:
         of = self._caches.of
@@ -186,11 +181,8 @@ class Looking:
             )
         )
 
-    def _asked(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance, pods: tuple[Pod, ...]) -> Asked:
-        source = active_pod(pods)
-        report = report_of(source) if source is not None else None
-        started = (report.started if report is not None else None) or Started()
-        return asked_of(self._document(migration), added_by(migration.spec), same_kind_of_node(started))
+    def _asked(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance) -> Asked:
+        return asked_about(instance, self._document(migration), added_by(migration.spec))
 
     def _policy_changed(self, change: Change[MigrationPolicy]) -> None:
         policy = _view(change.new)

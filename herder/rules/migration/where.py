@@ -6,9 +6,10 @@ from typing import Any
 
 from herder.api import labels
 from herder.api.guest import Started
+from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.rules.targets import constrained
+from herder.rules.targets import Added, Asked, asked_of, constrained
 
 Document = dict[str, Any]
 # The strongest wish there is: all else being equal, nobody goes where many come already.
@@ -30,6 +31,13 @@ def affinity_of_target(
         not_on=source,
     )
     return _rather_not(made, crowded)
+
+
+def asked_about(instance: VirtualMachineInstance, document: Document, added: Added | None = None) -> Asked:
+    """Where could this instance go? The same question for the controller, for `explain` and for the plan of a drain."""
+    status = instance.status
+    started = Started(runtime=(status.runtime or "") if status else "", cpu=status.cpu if status else None)
+    return asked_of(document, added, same_kind_of_node(started))
 
 
 def same_kind_of_node(started: Started) -> list[Document]:
