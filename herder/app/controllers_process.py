@@ -18,6 +18,7 @@ from herder.api.world import RealWorld, World
 from herder.app.health import serve_health
 from herder.app.permission import check_allowed
 from herder.controllers.admission import AmongOthers
+from herder.controllers.evictions import EvictionOfGuests
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.events import Recorder
@@ -98,8 +99,8 @@ class Process:
         self._registry = CollectorRegistry()
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
-        rules = (AmongOthers(client),)
-        self._webhook = Webhook(client, self._world, settings.webhook, self._registry, rules) if settings.webhook else None
+        asked = ((AmongOthers(client),), EvictionOfGuests(client))
+        self._webhook = Webhook(client, self._world, settings.webhook, self._registry, *asked) if settings.webhook else None
         self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
 
     async def run(self, listener: socket.socket | None) -> None:

@@ -11,6 +11,7 @@ something is shown that the API server does not trust yet, or no longer:
 from __future__ import annotations
 
 import datetime
+import hashlib
 
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -34,6 +35,13 @@ class Kept(msgspec.Struct, frozen=True):
         """All that the API server should trust."""
         coming = [self.coming.certificate] if self.coming else []
         return b"".join([self.authority.certificate, *coming, *self.former])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Who knows one of these has read the registration: questions whose answers have effects are asked under that path. The
+        first is the one that is registered; the next is known beforehand, so that nobody is turned away when it comes."""
+        keys = [self.authority.key, *([self.coming.key] if self.coming else [])]
+        return tuple(hashlib.sha256(b"herder evictions\n" + key).hexdigest()[:32] for key in keys)
 
     def data(self) -> dict[str, bytes | None]:
         """As the data of a Secret of the type kubernetes.io/tls."""

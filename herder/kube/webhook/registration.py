@@ -68,8 +68,12 @@ class Registration:
                 await asyncio.sleep(RETRY)
 
     async def register(self) -> None:
-        bundle = (await self._certificates.look()).bundle()
-        for resource, document in ((VALIDATING, validating(self._settings, bundle)), (MUTATING, mutating(self._settings, bundle))):
+        kept = await self._certificates.look()
+        bundle = kept.bundle()
+        for resource, document in (
+            (VALIDATING, validating(self._settings, bundle, kept.words[0])),
+            (MUTATING, mutating(self._settings, bundle)),
+        ):
             try:
                 await self._client.apply(resource, NAME, document, manager=PRODUCT)
             except NotFound as error:
@@ -83,9 +87,9 @@ class Registration:
         await self._certificates.remove()
 
 
-def validating(settings: Settings, bundle: bytes) -> Document:
+def validating(settings: Settings, bundle: bytes, word: str = "") -> Document:
     kinds = [info for info in KINDS if (info.group, info.kind) in VALIDATORS]
-    return _configuration(_webhook("validate", kinds, settings, bundle))
+    return _configuration(_webhook("validate", kinds, settings, bundle), _evictions(settings, bundle, word))
 
 
 def mutating(settings: Settings, bundle: bytes) -> Document:
@@ -94,8 +98,29 @@ def mutating(settings: Settings, bundle: bytes) -> Document:
     return _configuration({**_webhook("mutate", kinds, settings, bundle), "reinvocationPolicy": "IfNeeded"})
 
 
-def _configuration(webhook: Document) -> Document:
-    return {"metadata": {"labels": {PART_OF: PRODUCT}}, "webhooks": [webhook]}
+def _configuration(*webhooks: Document) -> Document:
+    return {"metadata": {"labels": {PART_OF: PRODUCT}}, "webhooks": list(webhooks)}
+
+
+def _evictions(settings: Settings, bundle: bytes, word: str) -> Document:
+    """Of every pod: an eviction says nothing about its labels. Without an answer it goes on, and budgets protect our guests."""
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": ["pods/eviction"],
+        "operations": ["CREATE"],
+        "scope": "Namespaced",
+    }
+    return {
+        "name": "evict.herder.dev",
+        "clientConfig": {**_address(f"evict/{word}", settings), "caBundle": base64.b64encode(bundle).decode()},
+        "rules": [rule],
+        "matchPolicy": "Equivalent",
+        "failurePolicy": "Ignore",
+        "sideEffects": "NoneOnDryRun",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "admissionReviewVersions": ["v1"],
+    }
 
 
 def _webhook(path: str, kinds: list[KindInfo], settings: Settings, bundle: bytes) -> Document:

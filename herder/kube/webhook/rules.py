@@ -9,8 +9,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from herder.api.problems import Problem
-from herder.kube.webhook.reviews import Question
+from herder.kube.webhook.reviews import Answer, Question
 
 
 class Rule(Protocol):
     async def __call__(self, question: Question) -> list[Problem]: ...
+
+
+class Evictions(Protocol):
+    """Whether a pod may be evicted; what it decides may have effects, unless the question is a dry run."""
+
+    async def __call__(self, question: Question) -> Answer: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +15,7 @@ from aiohttp import web
 from herder.kube.webhook.deciding import mutate, validate
 from herder.kube.webhook.metrics import Metrics, Result
 from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
-from herder.kube.webhook.rules import Rule
+from herder.kube.webhook.rules import Evictions, Rule
 from herder.pki.authority import Pair
 
 log = structlog.get_logger()
@@ -33,11 +34,17 @@ class Refused(Exception):
 
 
 class ReviewServer:
-    def __init__(self, rules: Sequence[Rule], metrics: Metrics) -> None:
+    def __init__(self, rules: Sequence[Rule], metrics: Metrics, evictions: Evictions | None = None) -> None:
         self._rules = rules
+        self._evictions = evictions
+        self._words: tuple[str, ...] = ()
         self._metrics = metrics
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._runner: web.AppRunner | None = None
+
+    def know(self, words: tuple[str, ...]) -> None:
+        """Questions about evictions are answered only under these."""
+        self._words = words
 
     def show(self, pair: Pair) -> None:
         """From the next handshake on. Connections that are open stay as they are."""
@@ -53,6 +60,7 @@ class ReviewServer:
         app = web.Application(client_max_size=BODY_LIMIT)
         app.router.add_post("/validate", self._validate)
         app.router.add_post("/mutate", self._mutate)
+        app.router.add_post("/evict/{word}", self._evict)
         app.router.add_get("/healthz", _healthy)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE)
         await self._runner.setup()
@@ -68,6 +76,13 @@ class ReviewServer:
 
     async def _mutate(self, request: web.Request) -> web.Response:
         return await self._answer(request, _mutated)
+
+    async def _evict(self, request: web.Request) -> web.Response:
+        """Its answer may move a guest: not for whoever happens to reach the port."""
+        word = request.match_info["word"]
+        if self._evictions is None or not any(hmac.compare_digest(word.encode(), one.encode()) for one in self._words):
+            return self._unreadable(404, "nobody is asked here")
+        return await self._answer(request, self._evictions)
 
     async def _answer(self, request: web.Request, decide: Callable[[Question], Awaitable[Answer]]) -> web.Response:
         try:

@@ -14,7 +14,7 @@ from herder.kube.errors import KubeError
 from herder.kube.webhook.certificates import Certificates
 from herder.kube.webhook.keeping import Kept
 from herder.kube.webhook.metrics import Metrics
-from herder.kube.webhook.rules import Rule
+from herder.kube.webhook.rules import Evictions, Rule
 from herder.kube.webhook.server import ReviewServer
 from herder.kube.webhook.settings import Settings
 from herder.pki import reading
@@ -26,13 +26,19 @@ RETRY = 5.0
 
 class Webhook:
     def __init__(
-        self, client: Client, world: World, settings: Settings, registry: CollectorRegistry, rules: Sequence[Rule] = ()
+        self,
+        client: Client,
+        world: World,
+        settings: Settings,
+        registry: CollectorRegistry,
+        rules: Sequence[Rule] = (),
+        evictions: Evictions | None = None,
     ) -> None:
         """`rules` are those that look at other objects, too; the others are always asked."""
         self._settings = settings
         self._certificates = Certificates(client, world, settings)
         self._metrics = Metrics(registry)
-        self._server = ReviewServer(rules, self._metrics)
+        self._server = ReviewServer(rules, self._metrics, evictions)
         self._shown: Pair | None = None
         self.port = 0
         self.ready = asyncio.Event()
@@ -67,6 +73,7 @@ class Webhook:
         return True
 
     def _show(self, kept: Kept) -> None:
+        self._server.know(kept.words)
         if kept.serving == self._shown:
             return
         self._server.show(kept.serving)
