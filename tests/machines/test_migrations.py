@@ -6,6 +6,7 @@ import pytest
 
 from herder.api import labels, reasons
 from tests.engines.api import Api
+from tests.engines.engine import Engine
 from tests.engines.resources import NAMESPACES, NODES, PODS
 from tests.machines.herd import INSTANCES, Herd, Json
 from tests.machines.migrations import CRAWL, MIGRATIONS, POLICIES, SETTINGS, Movers, named
@@ -210,3 +211,34 @@ async def test_a_paused_guest_stays_paused_where_it_comes(movers: Movers) -> Non
     await movers.herd.shows("Paused")
     await movers.herd.annotate("vm", labels.PAUSE, "false", INSTANCES)
     await movers.herd.shows("Running", ready=True)
+
+
+async def evict(movers: Movers, pod: str) -> tuple[int, str]:
+    document = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": movers.herd.namespace}}
+    reply = await movers.herd.api.request("POST", f"/api/v1/namespaces/{movers.herd.namespace}/pods/{pod}/eviction", document)
+    return reply.code, reply.body.get("message", "")
+
+
+async def test_a_guest_that_is_to_be_moved_is_not_evicted(movers: Movers, engine: Engine) -> None:
+    """On a real cluster its budget alone sees to that; with our webhook, and in our engine, it is moved, too."""
+    before = await movers.make(evictionStrategy="LiveMigrate")
+
+    async def refused() -> str:
+        code, message = await evict(movers, before["status"]["launcherPodName"])
+        assert code == 429, (code, message)
+        assert "being processed" not in message
+        return message
+
+    message = await movers.herd.eventually(refused)
+    if engine.name == "embedded":
+        assert "is moved to another node instead" in message
+        (there,) = movers.others(before["status"]["nodeName"])
+        after = await movers.on(there)
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_guest_with_the_strategy_none_is_evicted(movers: Movers) -> None:
+    before = await movers.make(evictionStrategy="None")
+    code, _ = await evict(movers, before["status"]["launcherPodName"])
+    assert code == 201
+    await movers.herd.running(but=before["metadata"]["uid"])

@@ -12,6 +12,7 @@ from herder.api import registry
 from herder.api.world import RealWorld
 from herder.kube.client import Client
 from herder.kube.webhook import Registration, Settings, Webhook
+from herder.kube.webhook.rules import Evictions
 from tests.behaviour.our_kinds import resource_of
 from tests.engines.api import Api, Json, Reply
 from tests.engines.processes import free_ports
@@ -41,8 +42,10 @@ def some_settings(**more: float) -> Settings:
 
 
 @asynccontextmanager
-async def running(client: Client, world: RealWorld, settings: Settings) -> AsyncGenerator[Webhook]:
-    webhook = Webhook(client, world, settings, CollectorRegistry())
+async def running(
+    client: Client, world: RealWorld, settings: Settings, evictions: Evictions | None = None
+) -> AsyncGenerator[Webhook]:
+    webhook = Webhook(client, world, settings, CollectorRegistry(), evictions=evictions)
     task = asyncio.create_task(webhook.run())
     ready = asyncio.create_task(webhook.ready.wait())
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
