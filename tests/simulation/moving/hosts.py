@@ -145,10 +145,13 @@ class DurableNotes(MemoryNotes):
 
 def node(simulation: Simulation, host: Host, board: Switchboard) -> Machine:
     async def main(machine: Machine) -> None:
-        machine.on_death = host.detach
-        board.unplug(host.name)
+        def dead() -> None:
+            host.detach()
+            board.unplug(host.name)
+
+        machine.on_death = dead
         parts = Parts(NoVolumes(), plain=PlainPods(machine.world), notes=host.notes, link=board.link(host.name))
-        settings = NodeSettings(name=host.name)
+        settings = NodeSettings(name=host.name, renew_every=60.0)
         client = simulation.client(machine, f"{NODES}-{host.name}")
         await NodeAgent(client, machine.world, settings, host, parts, CollectorRegistry()).run()
 
