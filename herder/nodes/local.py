@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,6 +16,8 @@ from herder.kube.client import Client
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFolder
+from herder.nodes.moving import DiskNotes, Link
+from herder.nodes.moving.unix import UnixLink
 from herder.nodes.node import NodeSettings
 from herder.nodes.runtimes.qemu import QemuRuntime, RunAs, ask
 from herder.nodes.volumes import NodeVolumes
@@ -37,8 +39,10 @@ class LocalNodes:
         program: str,
         endpoint: Endpoint | None,
         imports: ImportSettings,
+        links: Callable[[NodeSettings], Link] | None = None,
     ) -> None:
-        """Each node with the client that is it."""
+        """Each node with the client that is it. Without `links` their agents reach each other, and nobody elsewhere."""
+        self._links = links
         self._endpoint = endpoint
         self._imports = imports
         self._nodes = nodes
@@ -60,7 +64,13 @@ class LocalNodes:
             self._runtimes.append(runtime)
             settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
             imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client))
-            parts = Parts(volumes=NodeVolumes(client, StorageFolder(storage)), imports=imports, endpoint=self._endpoint)
+            parts = Parts(
+                volumes=NodeVolumes(client, StorageFolder(storage)),
+                imports=imports,
+                endpoint=self._endpoint,
+                notes=DiskNotes(nodes / settings.name / "moves"),
+                link=self._links(settings) if self._links is not None else UnixLink(nodes / settings.name / "agent.socket"),
+            )
             agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))
         async with asyncio.TaskGroup() as group:
             for agent in agents:

@@ -20,7 +20,10 @@ Document = dict[str, Any]
 _SUCCESS = ("ShutDown", "HandedOver")
 
 
-def phase_of(status: GuestStatus) -> str:
+def phase_of(status: GuestStatus, migration: MigrationReport | None = None) -> str:
+    if status.state == "HandedOver" and migration is not None and not migration.completed:
+        # The target still needs something of it.
+        return "Running"
     if status.state in ENDED:
         return "Succeeded" if status.state in _SUCCESS else "Failed"
     return "Pending" if status.state in ("Preparing", "Incoming") else "Running"
@@ -34,7 +37,7 @@ def pod_status(
     health: Health = HEALTHY,
     migration: MigrationReport | None = None,
 ) -> Document:
-    phase = phase_of(status)
+    phase = phase_of(status, migration)
     running = phase == "Running"
     ready = running and status.state == "Running" and health.ready
     started = timestamp(status.started_at if status.started_at is not None else now)

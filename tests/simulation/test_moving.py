@@ -1,8 +1,53 @@
-"""A guest is handed over between two nodes whose agents know nothing of each other but what the protocol says."""
+"""A guest is handed over between two nodes, whatever dies at whichever step: at no instant two copies of it run, it never goes on
+from an older state than its last, and in the end it runs in one place, or a pod says why it does not."""
 
-from tests.simulation.moving.scenario import play
+import random
+
+import pytest
+
+from tests.simulation.moving import happenings
+from tests.simulation.moving.kinds import ABORTED, ALL, PAUSED, POST_COPY, PRE_COPY, Kind
+from tests.simulation.moving.scenario import Ended, Happening
 
 
-def test_a_guest_goes_on_at_the_target_from_where_it_stopped_at_the_source(seed: int) -> None:
-    ended = play(seed)
-    assert (ended.wrong, ended.runs_on) == ([], "node-2"), "\n".join(ended.trace[-80:])
+def problems(kind: Kind, seed: int, *befell: tuple[int, Happening]) -> str:
+    ended = kind.play(seed, befell)
+    if not ended.wrong:
+        return ""
+    what = ", ".join(f"{one.__name__} at step {number} ({_step(ended, number)})" for number, one in befell)
+    return f"{kind.name}, {what}: {'; '.join(ended.wrong[:3])} [{ended.said}]"
+
+
+def _step(ended: Ended, number: int) -> str:
+    return ended.points[number] if number < len(ended.points) else "never reached"
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
+def test_a_guest_goes_on_from_where_it_stopped(kind: Kind, seed: int) -> None:
+    ended = kind.play(seed)
+    assert (ended.wrong, ended.runs_on) == ([], kind.ends_on), "\n".join(ended.trace[-40:])
+
+
+@pytest.mark.parametrize("happening", happenings.ALL, ids=lambda one: one.__name__)
+def test_whatever_happens_at_whichever_step_of_a_pre_copy(happening: Happening, seed: int) -> None:
+    _every_step(PRE_COPY, happening, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [POST_COPY, PAUSED, ABORTED], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("happening", happenings.ALL, ids=lambda one: one.__name__)
+def test_whatever_happens_at_whichever_step_of_a_copy_that_does_not_end(kind: Kind, happening: Happening, seed: int) -> None:
+    _every_step(kind, happening, seed)
+
+
+def _every_step(kind: Kind, happening: Happening, seed: int) -> None:
+    steps = len(kind.play(seed).points)
+    found = [one for number in range(steps) if (one := problems(kind, seed, (number, happening)))]
+    assert not found, "\n".join(found[:10])
+
+
+def test_several_things_at_once(seed: int) -> None:
+    dice = random.Random(f"{seed}/moving")
+    kind = dice.choice(ALL)
+    befell = [(dice.randrange(40), dice.choice(happenings.ALL)) for _ in range(dice.randint(2, 4))]
+    assert not problems(kind, seed, *dict(befell).items())

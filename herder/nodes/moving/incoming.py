@@ -41,11 +41,7 @@ class Incoming:
         self._wish_paused = paused
 
     def shown(self, status: GuestStatus | None) -> GuestStatus:
-        if status is None:
-            return self._lost
-        if status.state == "Incoming" and self.note.granted and self.note.paused:
-            return msgspec.structs.replace(status, state="Paused")
-        return status
+        return self._lost if status is None else status
 
     def report(self, status: GuestStatus | None) -> MigrationReport:
         shown = self.shown(status)
@@ -102,19 +98,11 @@ class Incoming:
                 await self._let_run()
 
     async def _let_run(self) -> Answer:
-        status = self._status()
-        if status is not None and status.state == "Incoming" and not self.note.paused:
-            await self._means.runtime.resume(self.guest)
-            status = self._status()
-        self._means.changed(self.guest)
-        if status is not None and status.state == "Incoming" and not self.note.paused:
-            return NotYet("the guest at the target does not go on yet")
-        return Resumed()
-
-    async def unpaused(self) -> None:
-        """Its owner lets it go on."""
-        if self.note.granted and self.note.paused:
-            await self._keep(paused=False)
+        runtime = self._means.runtime
+        if _waits(self._status()):
+            await (runtime.pause(self.guest) if self.note.paused else runtime.resume(self.guest))
+            self._means.changed(self.guest)
+        return NotYet("the guest at the target does not go on yet") if _waits(self._status()) else Resumed()
 
     async def _without_memory(self, status: GuestStatus, now_or_never: bool) -> Answer:
         if not now_or_never:
@@ -142,3 +130,7 @@ class Incoming:
         note = msgspec.structs.replace(self.note, **changes)
         await self._means.notes.write(self.guest, note)
         self.note = note
+
+
+def _waits(status: GuestStatus | None) -> bool:
+    return status is not None and status.state == "Incoming"

@@ -1,38 +1,24 @@
-"""What to do about a copy that does not come to its end."""
+"""One copy as it is judged: what was seen of it so far, and what to do next."""
 
 from __future__ import annotations
 
-import msgspec
-
 from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Moved
-
-
-class Go(msgspec.Struct, frozen=True):
-    pass
-
-
-class StartPostCopy(msgspec.Struct, frozen=True):
-    message: str
-
-
-class PauseGuest(msgspec.Struct, frozen=True):
-    message: str
-
-
-class Abort(msgspec.Struct, frozen=True):
-    reason: str
-    message: str
-
-
-Verdict = Go | StartPostCopy | PauseGuest | Abort
+from herder.rules.convergence import Go, Sample, Track, Verdict, judge, observed
 
 
 class Judge:
-    """Remembers what was seen of one copy."""
+    """What it remembers is lost with the agent: then the patience for progress begins anew, and the deadline does not."""
 
     def __init__(self, settings: PolicySettings) -> None:
         self._settings = settings
+        self._track: Track | None = None
 
     def look(self, moved: Moved, memory: int, now: float) -> Verdict:
-        return Go()
+        progress = moved.progress
+        if progress is None or moved.state != "UnderWay":
+            return Go()
+        sample = Sample(progress.remaining_bytes or 0, progress.mode or "PreCopy", progress.iteration or 0)
+        if progress.remaining_bytes is not None:
+            self._track = observed(self._track, sample, now)
+        return judge(self._settings, memory, moved.began_at, self._track, now)

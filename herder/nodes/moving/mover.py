@@ -160,8 +160,6 @@ class Mover:
         """By its owner."""
         if leaving := self._outgoing.get(guest):
             await leaving.paused(paused)
-        if (coming := self._incoming.get(guest)) and not paused:
-            await coming.unpaused()
 
     async def forget(self, guest: str) -> None:
         """Nothing of the guest is left here."""

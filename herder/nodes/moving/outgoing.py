@@ -17,11 +17,12 @@ from herder.api.guest import ENDED, MigrationOrder, MigrationReport
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.nodes.moving.granting import grant
 from herder.nodes.moving.greeting import greet
-from herder.nodes.moving.judging import Abort, Judge, PauseGuest, StartPostCopy, Verdict
+from herder.nodes.moving.judging import Judge
 from herder.nodes.moving.means import Means
 from herder.nodes.moving.notes import Leaving
-from herder.nodes.moving.progress import dated
+from herder.nodes.moving.progress import told_progress
 from herder.nodes.runtimes.base import GuestStatus, Moved, Refused
+from herder.rules.convergence import Abort, PauseGuest, StartPostCopy, Verdict
 
 log = structlog.get_logger()
 # How often the copy is judged, and its progress told.
@@ -83,13 +84,14 @@ class Outgoing:
         return self.given_away and not self.over
 
     def shown(self, status: GuestStatus | None) -> GuestStatus | None:
-        """The end of a guest here is told when it is known whose end it is."""
-        if status is not None and not self.over and status.state in ("HandedOver", *DEAD):
-            return msgspec.structs.replace(status, state="Paused", reason="", message="it is being handed over to another node")
-        if self.over and self.given_away and (self.note.taken or not self.note.dead):
+        """The end of a guest here is told when it is known whose end it is: not before the note, and of a dead one not before the
+        target has answered."""
+        if self.given_away and (self.note.taken or not self.note.dead):
             return msgspec.structs.replace(
                 status or GuestStatus("HandedOver"), state="HandedOver", reason="", message=self.note.message
             )
+        if status is not None and not self.over and status.state in ("HandedOver", *DEAD):
+            return msgspec.structs.replace(status, state="Paused", reason="", message="it is being handed over to another node")
         return status
 
     def report(self) -> MigrationReport:
@@ -182,8 +184,7 @@ class Outgoing:
 
     async def _go_on(self, moved: Moved, status: GuestStatus) -> None:
         now = self._means.world.now()
-        if moved.progress is not None:
-            self._progress = dated(moved.progress, self._progress, now)
+        self._progress = told_progress(moved, self._progress, now)
         memory = status.started.memory_bytes if status.started is not None else 0
         await self._obey(self._judge.look(moved, memory, now))
         self._tell()
@@ -221,15 +222,14 @@ class Outgoing:
         self._tell()
         if not self.note.answered:
             await self._keep(**await grant(self._means, self))
-        while (moved := self._moved()) is not None and moved.state == "PostCopy":
+        while (moved := self._moved()) is not None and moved.state == "PostCopy" and not moved.why:
             # The guest runs there, and what it has not got yet is here.
-            if moved.progress is not None:
-                self._progress = dated(moved.progress, self._progress, self._means.world.now())
+            self._progress = told_progress(moved, self._progress, self._means.world.now())
             self._tell()
             await self.pause_for(LOOK_EVERY)
-        if moved is not None and moved.progress is not None:
-            self._progress = dated(moved.progress, self._progress, self._means.world.now())
-        if moved is not None and moved.state == "Failed":
+        if moved is not None:
+            self._progress = told_progress(moved, self._progress, self._means.world.now())
+        if moved is not None and moved.state != "Completed" and moved.why and not self.note.dead:
             await self._keep(message=f"the rest of its memory could not be sent: {moved.why}")
 
     async def pause_for(self, seconds: float) -> None:

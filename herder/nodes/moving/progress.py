@@ -7,10 +7,12 @@ import datetime
 import msgspec
 
 from herder.api.kinds.migration_state import MigrationProgress
+from herder.nodes.runtimes.base import Moved
+from herder.rules.progress import shown_progress
 
 
-def dated(progress: MigrationProgress, before: MigrationProgress | None, now: float) -> MigrationProgress:
-    known = before.percent if before is not None else None
-    percent = max(progress.percent or 0, known or 0)
-    moment = datetime.datetime.fromtimestamp(int(now), datetime.UTC)
-    return msgspec.structs.replace(progress, percent=percent, last_update_time=moment)
+def told_progress(moved: Moved, before: MigrationProgress | None, now: float) -> MigrationProgress | None:
+    if moved.progress is None:
+        return before
+    shown = shown_progress(before, moved.progress, done=moved.state == "Completed")
+    return msgspec.structs.replace(shown, last_update_time=datetime.datetime.fromtimestamp(int(now), datetime.UTC))

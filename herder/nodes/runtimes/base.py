@@ -101,7 +101,8 @@ MoveState = Literal["UnderWay", "PostCopy", "Completed", "Failed", "Cancelled"]
 class Moved(msgspec.Struct, frozen=True):
     """The last move of a guest out of this node. Found again after a crash of the agent, as the guest itself is.
 
-    With PostCopy and Completed the guest is given away: it stands still here for good, whatever becomes of it there.
+    With PostCopy and Completed the guest is given away: it stands still here for good, whatever becomes of it there. PostCopy with
+    a `why` has broken off. One whose guest died stays UnderWay where nobody here can tell whether the target has all of it.
     """
 
     migration: str
@@ -151,7 +152,9 @@ class Runtime(Protocol):
         """Off at once, and nothing of it is left: no process, no file."""
         ...
 
-    async def pause(self, guest: str) -> None: ...
+    async def pause(self, guest: str) -> None:
+        """Also of an incoming guest that has its memory: it is taken over standing still."""
+        ...
 
     async def resume(self, guest: str) -> None: ...
 

@@ -23,6 +23,7 @@ from tests.simulation.moving.points import Points
 from tests.simulation.simulation import Simulation
 
 NODES = "nodes"
+POWERED_OFF = 4.0
 
 
 class Host(SimulatedRuntime):
@@ -64,14 +65,10 @@ class Host(SimulatedRuntime):
             guest.end("Crashed", reasons.GUEST_CRASHED, "killed")
 
     def power_off(self) -> None:
-        """The whole machine: what was in memory is gone, and what was on disk is not."""
-        self.machine.crash("powered off")
+        """The whole machine: no guest of it is alive when it is back, and what was on its disk is still there."""
+        self.machine.crash("powered off", POWERED_OFF)
         for uid in self.guests():
             self.kill(uid)
-            guest = self._guests.pop(uid)
-            guest.vanish()
-            self._moved.pop(uid, None)
-            self._network.leave(self._addresses.pop(uid, ""))
 
     def moves_under_way(self) -> list[str]:
         return [move.guest.order.guest for move in self._moves.all()]
@@ -145,10 +142,13 @@ class DurableNotes(MemoryNotes):
 
 def node(simulation: Simulation, host: Host, board: Switchboard) -> Machine:
     async def main(machine: Machine) -> None:
-        machine.on_death = host.detach
-        board.unplug(host.name)
+        def dead() -> None:
+            host.detach()
+            board.unplug(host.name)
+
+        machine.on_death = dead
         parts = Parts(NoVolumes(), plain=PlainPods(machine.world), notes=host.notes, link=board.link(host.name))
-        settings = NodeSettings(name=host.name)
+        settings = NodeSettings(name=host.name, renew_every=60.0)
         client = simulation.client(machine, f"{NODES}-{host.name}")
         await NodeAgent(client, machine.world, settings, host, parts, CollectorRegistry()).run()
 

@@ -24,6 +24,7 @@ NAMESPACE = "default"
 SOURCE, TARGET = Key(NAMESPACE, "source"), Key(NAMESPACE, "target")
 MIGRATION = "migration-1"
 LOOK_EVERY = 0.1
+LOOK_AT_LEAST_EVERY = 5.0
 Document = dict[str, Any]
 
 
@@ -41,9 +42,14 @@ class Wanted(msgspec.Struct):
 def controller(simulation: Simulation, wanted: Wanted) -> Machine:
     async def main(machine: Machine) -> None:
         orders = Orders(simulation.client(machine, CONTROLLER), wanted)
+        seen, looked = -1.0, -LOOK_AT_LEAST_EVERY
         while True:
-            with contextlib.suppress(KubeError):
-                await orders.look()
+            # As a watch would tell it: nothing is asked for while nothing has changed.
+            now = simulation.loop.time()
+            if simulation.server.changed_at != seen or now - looked >= LOOK_AT_LEAST_EVERY:
+                seen, looked = simulation.server.changed_at, now
+                with contextlib.suppress(KubeError):
+                    await orders.look()
             await asyncio.sleep(LOOK_EVERY)
 
     return simulation.machine(CONTROLLER, main)
@@ -69,6 +75,8 @@ class Orders:
             if told is not None and (told.completed or (report is not None and report.state == "HandedOver")):
                 await self._delete(source)
             return None
+        if source.status.phase in ("Succeeded", "Failed"):
+            return await self._over(source, target)
         if told is not None and told.handed_over:
             return await self._pass_on(source, target, theirs)
         if target.status.phase in ("Succeeded", "Failed") or target.being_deleted:

@@ -30,7 +30,7 @@ INSTANCE = "vm"
 MEMORY_RATE = "200Mi"
 START_PATIENCE = 120.0
 # Longer than anything that is waited for: a server away, links cut, the wait before a grant is repeated.
-CALM = 180.0
+CALM = 70.0
 
 
 class World:
@@ -58,15 +58,25 @@ class World:
         await asyncio.sleep(0.0005)
         if self._cut():
             raise Unreachable("the link is cut")
-        answer = await go()
-        self.points.reach(f"{target} answered {type(answer).__name__}", self.target.machine if host is self.source else None)
+        other = self.target if host is self.source else self.source
+        answering = other.machine.spawn(_awaited(go))
+        await asyncio.wait([answering])
+        if answering.cancelled():
+            raise Unreachable("the agent died before it had answered")
+        answer = answering.result()
+        life = other.machine.lives
+        self.points.reach(f"{target} answered {type(answer).__name__}")
         await asyncio.sleep(0.0005)
-        if self._cut():
-            raise Unreachable("the link is cut")
+        if self._cut() or not other.machine.alive or other.machine.lives != life:
+            raise Unreachable("the answer was lost")
         return answer
 
     def _cut(self) -> bool:
         return self.simulation.loop.time() < self.links_cut_until
+
+
+async def _awaited(go: Go) -> Answer:
+    return await go()
 
 
 Happening = Callable[[World], None]
@@ -98,7 +108,7 @@ def play(
         await _make_source(world)
         world.controller = make_controller(simulation, world.wanted)
         world.controller.start()
-        await asyncio.sleep(CALM)
+        await simulation.at_rest(CALM)
         await world.person.wait_until_ready()
         return await _ended(world)
 

@@ -102,6 +102,10 @@ class SimulatedRuntime:
         if found is not None and found.state == "Running":
             found.stand_still()
             self._moves.change(guest, lambda copy: copying.to_paused(copy) if copy.mode == "PreCopy" else copy)
+        elif found is not None and found.state == "Incoming" and found.has_memory:
+            # Taken over as it is, standing still.
+            found.started_at = self._world.now()
+            found.stand_still()
 
     async def resume(self, guest: str) -> None:
         found, move = self._guests.get(guest), self._moves.find(guest)

@@ -1,0 +1,34 @@
+"""The kinds of migrations that are played: how the guest behaves, and what its owner allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from herder.api.kinds.migration_state import PolicySettings
+from tests.simulation.moving.orders import Wanted
+from tests.simulation.moving.scenario import Ended, Happening, play
+
+FAST = {"boot": "0.1s", "dirty-rate": "200Mi"}
+# Writes faster than it can be copied.
+RESTLESS = {"boot": "0.1s", "dirty-rate": "4Gi"}
+
+
+class Kind(msgspec.Struct, frozen=True):
+    name: str
+    settings: PolicySettings = PolicySettings()
+    guest: dict[str, str] = msgspec.field(default_factory=lambda: dict(FAST))
+    # Where the guest ends up when nothing happens.
+    ends_on: str = "node-2"
+
+    def play(self, seed: int, happenings: Sequence[tuple[int, Happening]] = (), *, traced: bool = False) -> Ended:
+        wanted = Wanted(settings=self.settings)
+        return play(seed, *happenings, wanted=wanted, guest=self.guest, traced=traced)
+
+
+PRE_COPY = Kind("pre-copy")
+POST_COPY = Kind("post-copy", PolicySettings(completion_timeout_per_gib=2, allow_post_copy=True), RESTLESS)
+PAUSED = Kind("paused", PolicySettings(completion_timeout_per_gib=2, allow_workload_disruption=True), RESTLESS)
+ABORTED = Kind("aborted", PolicySettings(completion_timeout_per_gib=2), RESTLESS, ends_on="node-1")
+ALL = (PRE_COPY, POST_COPY, PAUSED, ABORTED)
