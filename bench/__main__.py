@@ -19,6 +19,7 @@ from bench import (
     node_watches,
     placement,
     policies,
+    qemu_moves,
     qemu_starts,
     renewals,
     status_applies,
@@ -49,6 +50,7 @@ _MODULES = (
     machines,
     fleet,
     qemu_starts,
+    qemu_moves,
 )
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"

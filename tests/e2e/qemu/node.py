@@ -100,8 +100,8 @@ class Node:
         """Waits for the runtime's own word, and never asks by itself."""
         return await self.until(guest, lambda status: status.state == state)
 
-    async def until(self, guest: str, good: Callable[[GuestStatus], bool]) -> GuestStatus:
-        async with asyncio.timeout(PATIENCE), self._news:
+    async def until(self, guest: str, good: Callable[[GuestStatus], bool], patience: float = PATIENCE) -> GuestStatus:
+        async with asyncio.timeout(patience), self._news:
             await self._news.wait_for(lambda: good(self.status(guest)))
         return self.status(guest)
 

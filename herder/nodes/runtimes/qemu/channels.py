@@ -65,12 +65,14 @@ class Channels:
         return connection
 
     async def listen(self, guest: Guest, settings: PolicySettings) -> str:
-        """The address is where its source finds it."""
+        """The address is where its source finds it; one that did so already, before the agent was restarted, finds nobody else."""
+        path = guest.folder / MIGRATION_SOCKET
+        if (await guest.control.do("query-migrate")).get("status", "none") != "none":
+            return f"{UNIX}{path}" if self._wire is None else str(TCPAddress(self._wire.address, 0, self._wire.name, ""))
         await forget(guest.control)
         await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
         if self._wire is None:
             # In the guest's folder: reachable by the agents of this machine, and by nobody else.
-            path = guest.folder / MIGRATION_SOCKET
             guest.background(_accept(guest, qmp.listen(path), ""))
             return f"{UNIX}{path}"
         await wire.secure(guest, self._wire, "server", self._run_as)

@@ -44,6 +44,7 @@ class Guest:
         self.memory_descriptor: int | None = None
         self.waits_at = ""  # where the source of an incoming guest finds it
         self.move: Move | None = None
+        self.leaving = asyncio.Lock()
         self.over = asyncio.Event()
         self.received = asyncio.Event()
         self._changed = changed
@@ -108,9 +109,9 @@ class Guest:
         answer = await self.control.do("query-status")
         self._stands(answer["status"])
 
-    def keep(self, **changes: Any) -> None:
+    def keep(self, *, durable: bool = True, **changes: Any) -> None:
         self.record = msgspec.structs.replace(self.record, **changes)
-        self.folder.write(self.record)
+        self.folder.write(self.record, durable=durable)
 
     def become(self, state: GuestState, message: str = "") -> None:
         if self.ended or (state, message) == (self.state, self.message):
@@ -119,7 +120,7 @@ class Guest:
         self._changed()
 
     def end(self, state: GuestState, reason: str, message: str = "", *, leave: bool = False, **changes: Any) -> None:
-        """For good, and on disk before anybody hears of it. `leave`: QEMU still has something to do. `changes`: of the record."""
+        """For good, and written down before anybody hears of it. `leave`: QEMU still has work. `changes`: to the record."""
         if self.ended or self._removing:
             return
         outcome = Outcome(state, reason, message)

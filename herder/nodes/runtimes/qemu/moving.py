@@ -81,7 +81,7 @@ class Move:
 
     def heard(self, status: str) -> None:
         """From QEMU's event, in the moment in which it happens."""
-        if self.over.is_set():
+        if self.over.is_set() or status == self.status:
             return
         self.status = status
         if status.startswith("postcopy") and self.under_way:
@@ -135,18 +135,30 @@ class Move:
                 await asyncio.sleep(LOOK_CLOSELY_EVERY)
 
     async def _finish(self, status: str, why: str = "") -> None:
-        with contextlib.suppress(QMPError):
-            answer = await self._guest.control.do("query-migrate")
-            self.progress = progress_of(answer, self.progress, self._record.paused)
-            why = why or (answer.get("error-desc", "QEMU gave no reason") if status == "failed" else "")
-        if self.over.is_set():
-            return
-        self._settle("Completed" if status == "completed" else "Cancelled" if status == "cancelled" else "Failed", why)
-        self.over.set()
+        if status == "completed":
+            # At once: the guest stands still. The last numbers have time.
+            self.over.set()
+            self._settle("Completed")
+            await self._last_numbers()
+            self._keep(durable=False, progress=self.progress)
+        else:
+            why = await self._last_numbers() or why or "QEMU gave no reason"
+            if self.over.is_set():
+                return
+            self.over.set()
+            self._settle("Cancelled" if status == "cancelled" else "Failed", why)
         if self._guest.ended:
             self._guest.background(self._guest.quit())
         else:
             await self._stay()
+
+    async def _last_numbers(self) -> str:
+        """And why it failed, if it did."""
+        with contextlib.suppress(QMPError):
+            answer = await self._guest.control.do("query-migrate")
+            self.progress = progress_of(answer, self.progress, self._record.paused)
+            return answer.get("error-desc", "")
+        return ""
 
     async def _stay(self) -> None:
         """It was about to leave, and goes on here as before."""
@@ -157,16 +169,17 @@ class Move:
             await self._guest.look()
 
     def _settle(self, state: MoveState, why: str = "") -> None:
-        """On disk before anybody hears of it: what was given away never runs here again."""
+        """Written down before anybody hears of it: what was given away never runs here again. That need not wait for the disk: with
+        the machine QEMU would be gone too, and herder/nodes/moving waits for it before it lets the guest run elsewhere."""
         move = msgspec.structs.replace(self._record, state=state, why=why, progress=self.progress)
         if state in ("PostCopy", "Completed") and not self._guest.ended:
-            self._guest.end("HandedOver", "", leave=True, move=move)
+            self._guest.end("HandedOver", "", leave=True, durable=False, move=move)
         else:
             self._guest.keep(move=move)
             self._guest.tell()
 
-    def _keep(self, **changes: Any) -> None:
-        self._guest.keep(move=msgspec.structs.replace(self._record, **changes))
+    def _keep(self, *, durable: bool = True, **changes: Any) -> None:
+        self._guest.keep(durable=durable, move=msgspec.structs.replace(self._record, **changes))
 
     async def _follow(self) -> None:
         """The numbers; what happens is told by events."""

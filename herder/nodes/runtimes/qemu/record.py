@@ -89,9 +89,12 @@ class Folder:
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
 
-    def write(self, record: Record) -> None:
-        write_whole(self / GUEST, msgspec.json.encode(record))
-        sync_folder(self.path.parent)
+    def write(self, record: Record, *, durable: bool = True) -> None:
+        """Not durable: it survives the agent, and not the machine."""
+        new = not (self / GUEST).exists()
+        write_whole(self / GUEST, msgspec.json.encode(record), durable=durable)
+        if new and durable:
+            sync_folder(self.path.parent)
 
     def write_process(self, process: ProcessRecord) -> None:
         write_whole(self / PROCESS, msgspec.json.encode(process), durable=False)

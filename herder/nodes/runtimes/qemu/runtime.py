@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -56,6 +57,8 @@ class QemuRuntime:
         self._folder.chmod(0o700)
         for guest in await adopt_all(self._folder, self._tell):
             self._guests[guest.folder.guest] = guest
+            if guest.state == "Running" and guest.record.started_at is None:
+                guest.keep(started_at=self._world.now())
 
     def end_guests_on_close(self, patience: float) -> None:
         """The node is shut down on purpose. Without this they live on, as after a crash."""
@@ -134,11 +137,18 @@ class QemuRuntime:
         found = self._running(guest)
         if found is None or not (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
             return
-        if found.record.started_at is None or found.record.saved:
-            found.keep(started_at=found.record.started_at or self._world.now(), saved=False)
-        with contextlib.suppress(QMPError):
+        before = found.record
+        found.record = msgspec.structs.replace(before, started_at=before.started_at or self._world.now(), saved=False)
+        try:
             await found.control.do("cont")
-            found.become("Running")
+        except QMPError as problem:
+            log.warning("a guest does not go on", guest=guest, problem=str(problem))
+            found.record = before
+            return
+        found.become("Running")
+        if found.record != before:
+            # Afterwards, as it waits for the disk. Should it never be written, QEMU itself tells that the guest runs.
+            found.keep()
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
         wanted = settings or PolicySettings()
@@ -159,29 +169,19 @@ class QemuRuntime:
     async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
-        if (found := self._running(guest)) is None or not self._may_leave(guest, migration):
-            return
-        connection = await self._channels.connect(found, address)
-        if (found := self._running(guest)) is None or not self._may_leave(guest, migration):
-            connection.close()
-            return
-        found.keep(move=MoveRecord(migration=migration, began_at=self._world.now()))
-        found.move = Move(found, settings)
-        try:
-            await found.move.begin(await channels.hand_over(found.control, connection))
-        except QMPError as error:
-            found.move.did_not_begin(str(error))
-            raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"QEMU does not move it: {error}") from None
+        if (found := self._running(guest)) is not None:
+            async with found.leaving:
+                if _may_leave(found, migration):
+                    await self._begin(found, migration, await self._channels.connect(found, address), settings)
 
-    def _may_leave(self, guest: str, migration: str) -> bool:
-        """Not twice by the same migration, whatever became of it; and by one at a time."""
-        found = self._running(guest)
-        if found is None or found.move is None:
-            return found is not None
-        last = found.move.moved
-        if last.state == "UnderWay" and last.migration != migration:
-            raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"it is on its way already, by migration {last.migration}")
-        return last.migration != migration
+    async def _begin(self, guest: Guest, migration: str, connection: socket.socket, settings: PolicySettings) -> None:
+        guest.keep(move=MoveRecord(migration=migration, began_at=self._world.now()))
+        guest.move = Move(guest, settings)
+        try:
+            await guest.move.begin(await channels.hand_over(guest.control, connection))
+        except QMPError as error:
+            guest.move.did_not_begin(str(error))
+            raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"QEMU does not move it: {error}") from None
 
     def moved(self, guest: str) -> Moved | None:
         found = self._guests.get(guest)
@@ -303,3 +303,13 @@ class QemuRuntime:
             return guest, why
         guest.watch(guest.process)
         return guest, ""
+
+
+def _may_leave(guest: Guest, migration: str) -> bool:
+    """Not twice by the same migration, whatever became of it; and by one at a time."""
+    if guest.move is None:
+        return not guest.ended
+    last = guest.move.moved
+    if last.state == "UnderWay" and last.migration != migration:
+        raise Refused(reasons.NOT_LIVE_MIGRATABLE, f"it is on its way already, by migration {last.migration}")
+    return last.migration != migration and not guest.ended
