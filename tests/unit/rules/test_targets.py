@@ -198,6 +198,12 @@ def test_the_sentence_of_a_migration_that_waits() -> None:
     assert impossible(question, cluster.snapshot) is None
 
 
+def test_the_sentence_stays_one_although_each_node_has_a_reason_of_its_own() -> None:
+    cluster = Cluster(*(node(f"n{n:02}", taints=[{"key": f"t{n:02}", "effect": "NoSchedule"}]) for n in range(40)))
+    said = why_waiting(asked(source=""), cluster.snapshot)
+    assert said.startswith("0/40 nodes: 1 has taint t00, ") and said.endswith(", 1 has taint t11, 28 for other reasons")
+
+
 def test_each_node_has_a_row() -> None:
     ssd = {"disktype": "ssd"}
     cluster = Cluster(
