@@ -22,6 +22,7 @@ class Phrase(msgspec.Struct, frozen=True):
 SOURCE = Phrase("is the source node", "are the source node", True)
 OWN_RULES = Phrase("does not match the machine's own node rules", "do not match the machine's own node rules", True)
 OTHER_CPU = Phrase("lacks the CPU that the guest was started with", "lack the CPU that the guest was started with", True)
+OTHER_RUNTIME = Phrase("has another runtime", "have another runtime", True)
 NOT_SCHEDULABLE = Phrase("is not ready for machines", "are not ready for machines")
 CORDONED = Phrase("is cordoned", "are cordoned")
 # A node may have a taint that no other has: a sentence is not a list of all nodes.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from herder.api.core import Pod
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.api.labels import SCHEDULABLE
+from herder.api.labels import RUNTIME, SCHEDULABLE
 from herder.api.node_selector import NodeSelector, NodeSelectorTerm
 from herder.rules.placement import RULES, decide, needs_of
 from herder.rules.targets import Added, Asked, added_by, asked_of, constrained, explain_target, impossible, why_waiting
@@ -171,6 +171,16 @@ def test_a_processor_that_no_other_node_has() -> None:
     found = why_never(asked(extra=extra), *THREE)
     said = "0/3 nodes: 2 lack the CPU that the guest was started with, 1 is the source node"
     assert found == ("MissingCPUFeatures", said)
+
+
+def test_another_runtime_is_told_from_another_processor() -> None:
+    extra = [{"key": RUNTIME, "operator": "In", "values": ["qemu"]}, {"key": "feature", "operator": "In", "values": ["true"]}]
+    nodes = [node("a"), node("b", labels={RUNTIME: "simulated", "feature": "true"}), node("c", labels={RUNTIME: "qemu"})]
+    said = "0/3 nodes: 1 has another runtime, 1 is the source node, 1 lacks the CPU that the guest was started with"
+    assert why_never(asked(extra=extra), *nodes) == ("MissingCPUFeatures", said)
+    assert why_never(asked(extra=extra), *nodes[:2]) == ("NoMatchingNode", "0/2 nodes: 1 has another runtime, 1 is the source node")
+    rows = explain_target(asked(extra=extra), Cluster(*nodes).snapshot).rows
+    assert [row.why for row in rows][1:] == ["has another runtime", "lacks the CPU that the guest was started with"]
 
 
 def test_what_may_pass_is_waited_for() -> None:
