@@ -54,6 +54,9 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("persistentvolumeclaims",), "patch"),
     # To register the webhook.
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
+    # What the webhook's rules about more than one object look up.
+    _rule("kubevirt.io", ("virtualmachineinstancemigrations",), "list"),
+    _rule("migrations.kubevirt.io", ("migrationpolicies",), "list"),
 ]
 # The certificates of the webhook, which all replicas share.
 ON_SECRETS: Final[list[Document]] = [_rule("", ("secrets",), "create", "patch", "delete")]

@@ -3,6 +3,8 @@ migration of an instance that was made just before."""
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import structlog
 
@@ -17,6 +19,8 @@ from herder.rules.admission import migration_problems, policy_problems
 from herder.rules.policies import Policies
 
 log = structlog.get_logger()
+# Less than the API server waits for us.
+PATIENCE = 3.0
 
 
 class AmongOthers:
@@ -26,8 +30,9 @@ class AmongOthers:
     async def __call__(self, question: Question) -> list[Problem]:
         """Where the API server does not answer, nothing is held against the object: the controllers look again."""
         try:
-            return await self._problems(question)
-        except KubeError as error:
+            async with asyncio.timeout(PATIENCE):
+                return await self._problems(question)
+        except (KubeError, TimeoutError) as error:
             log.warning("not judged among others", resource=question.resource.resource, name=question.name, why=str(error))
             return []
 

@@ -39,11 +39,12 @@ class Others:
             store.listen(table, learn)
 
     def problems(self, served: Served, document: Document, old: Document | None) -> list[Problem]:
-        if old is not None and not is_judged_again(document, old):
+        if served.table == MIGRATIONS:
+            # What it is about cannot be changed later.
+            return self._of_migration(document) if old is None else []
+        if served.table != POLICIES or (old is not None and not is_judged_again(document, old)):
             return []
-        if served.table == MIGRATIONS and old is None:
-            return self._of_migration(document)
-        return self._of_policy(document, old) if served.table == POLICIES else []
+        return self._of_policy(document, old)
 
     def _of_migration(self, document: Document) -> list[Problem]:
         migration = msgspec.convert(document, VirtualMachineInstanceMigration)

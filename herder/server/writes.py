@@ -107,6 +107,7 @@ class Writes:
         self._restrict(served, obj, None, intent.user, intent.subresource)
         if template is None:
             entries = self._judge(served, obj, intent, entries)
+            await self._stand_beside(served, obj, None)
         else:
             entries = self._judge_rest(served, obj, intent, template)
         if versioned:
@@ -135,7 +136,7 @@ class Writes:
         if entries is None:
             entries = self._entries_of_new(served, obj, intent)
         served.strategy.prepare_create(obj)
-        self._refuse(served, obj, served.strategy.validate_create(obj, intent.typed) or self._among(served, obj, None))
+        self._refuse(served, obj, served.strategy.validate_create(obj, intent.typed))
         return entries
 
     def _judge_rest(self, served: Served, obj: Document, intent: Intent, template: Template) -> list[Document]:
@@ -156,6 +157,16 @@ class Writes:
     def _refuse(self, served: Served, obj: Document, problems: list[Problem]) -> None:
         if problems:
             raise status.invalid(served.spoken_of, obj["metadata"].get("name", ""), problems)
+
+    async def _stand_beside(self, served: Served, obj: Document, old: Document | None) -> None:
+        """Refuses what others stand in the way of. Waits only for a refusal: until what it rests on is durable."""
+        problems = self._among(served, obj, old)
+        if problems:
+            try:
+                await self.store.all_settled(served.table)
+            except (StorageFullError, StoreStopped) as error:
+                raise _not_stored(error) from None
+            self._refuse(served, obj, problems)
 
     def _name(self, served: Served, metadata: Document) -> None:
         if metadata.get("name") or not metadata.get("generateName"):
@@ -186,10 +197,10 @@ class Writes:
         self._prepare_update(served, new, old, intent)
         self._guard(served, new, old, intent.user)
         problems = served.strategy.validate_update(new, old, intent.typed)
-        if not problems and not intent.subresource:
-            problems = self._among(served, new, old)
         if problems:
             raise status.invalid(served.spoken_of, current.name, problems)
+        if not intent.subresource:
+            await self._stand_beside(served, new, old)
         if intent.applied:
             _set_managers(new, applied)
         if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):

@@ -1,4 +1,5 @@
-"""The webhook's HTTP server. Whoever can reach the port may ask, and learns nothing that the rules do not say in public."""
+"""The webhook's HTTP server. Whoever can reach the port may ask, and may learn by it whether an instance, a migration or a policy
+of a certain name is there: only the API server should reach it (docs/webhook.md)."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ from herder.rules.policies.order import (
 )
 
 ALL = sys.maxsize
+# Of a status: the keys of 128 labels may be longer than that.
+LONGEST_WHY = 4096
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class Chosen(msgspec.Struct, frozen=True):
     def applied(self) -> AppliedPolicy:
         """As it stands in the status of a migration."""
         uid = self.policy.uid if self.policy is not None else ""
-        return AppliedPolicy(name=self.name or "", uid=uid, matched_labels=self.matched_labels, why=self.why)
+        return AppliedPolicy(name=self.name or "", uid=uid, matched_labels=self.matched_labels, why=self.why[:LONGEST_WHY])
 
 
 class PolicyRow(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from herder.api import labels, reasons
 from herder.rules.placement import Snapshot
 from herder.rules.targets.merging import Impossible, contradiction
 from herder.rules.targets.nodes import Asked, Judged, Masks, judge_nodes, masks_of
-from herder.rules.targets.words import OTHER_CPU, OWN_RULES, SOURCE, Phrase, excluded, sentence
+from herder.rules.targets.words import OTHER_CPU, OTHER_RUNTIME, OWN_RULES, SOURCE, Phrase, excluded, sentence
 
 
 class TargetRow(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ def impossible(asked: Asked, snapshot: Snapshot) -> Impossible | None:
     if conflict is not None:
         return conflict
     masks = masks_of(asked, snapshot)
-    return None if masks.possible.any() else _no_node(asked, masks, snapshot)
+    return None if (masks.wanted & ~masks.source).any() else _no_node(asked, masks, snapshot)
 
 
 def _named(asked: Asked, snapshot: Snapshot) -> Impossible | None:
@@ -64,11 +64,11 @@ def _named(asked: Asked, snapshot: Snapshot) -> Impossible | None:
 
 
 def _no_node(asked: Asked, masks: Masks, snapshot: Snapshot) -> Impossible:
-    wanted = masks.own & masks.added
-    if not asked.added.nothing and (wanted & masks.extra & masks.source).any():
+    if not asked.added.nothing and (masks.wanted & masks.source).any():
         said = f"{asked.source}, where the guest already runs, is the only node that satisfies {asked.added.said_by}"
         return Impossible(reasons.ALREADY_ON_NODE, f"{said} and the machine's own node rules")
-    reason = reasons.MISSING_CPU_FEATURES if (wanted & ~masks.source).any() else reasons.NO_MATCHING_NODE
+    but_for_cpu = masks.own & masks.added & masks.runtime & ~masks.source
+    reason = reasons.MISSING_CPU_FEATURES if but_for_cpu.any() else reasons.NO_MATCHING_NODE
     return Impossible(reason, sentence(0, len(snapshot.nodes), _lasting(asked, masks, snapshot)))
 
 
@@ -79,7 +79,8 @@ def _lasting(asked: Asked, masks: Masks, snapshot: Snapshot) -> list[tuple[Phras
     said = (
         (SOURCE, masks.source),
         (excluded(asked.added.said_by), ~masks.added),
-        (OTHER_CPU, ~masks.extra),
+        (OTHER_RUNTIME, ~masks.runtime),
+        (OTHER_CPU, ~masks.cpu),
         (OWN_RULES, ~masks.own),
     )
     for phrase, where in said:

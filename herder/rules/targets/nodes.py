@@ -28,6 +28,7 @@ from herder.rules.targets.words import (
     CORDONED,
     NOT_SCHEDULABLE,
     OTHER_CPU,
+    OTHER_RUNTIME,
     OWN_RULES,
     SOURCE,
     Phrase,
@@ -46,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True):
     pod: Pod
     added: Added = Added()
     source: str = ""
-    # Requirements on node labels that follow from the processor that the guest was started with.
+    # Requirements on node labels that follow from what the guest was started with: its runtime, its processor.
     extra: tuple[Document, ...] = ()
 
 
@@ -75,12 +76,13 @@ class Masks(msgspec.Struct, frozen=True, eq=False):
 
     own: Mask
     added: Mask
-    extra: Mask
+    runtime: Mask
+    cpu: Mask
     source: Mask
 
     @property
-    def possible(self) -> Mask:
-        return self.own & self.added & self.extra & ~self.source
+    def wanted(self) -> Mask:
+        return self.own & self.added & self.runtime & self.cpu
 
 
 def masks_of(asked: Asked, snapshot: Snapshot) -> Masks:
@@ -95,7 +97,8 @@ def masks_of(asked: Asked, snapshot: Snapshot) -> Masks:
     return Masks(
         own=allowed_nodes(lasting, snapshot) & nodes.alive,
         added=_by_term(asked.added.as_term(), snapshot),
-        extra=_by_term({"matchExpressions": list(asked.extra)}, snapshot),
+        runtime=_by_tests([test for test in asked.extra if test["key"] == labels.RUNTIME], snapshot),
+        cpu=_by_tests([test for test in asked.extra if test["key"] != labels.RUNTIME], snapshot),
         source=source,
     )
 
@@ -117,7 +120,8 @@ def judge_nodes(asked: Asked, snapshot: Snapshot) -> Judged:
 
     say(SOURCE, masks.source)
     say(excluded(asked.added.said_by), ~masks.added)
-    say(OTHER_CPU, ~masks.extra)
+    say(OTHER_RUNTIME, ~masks.runtime)
+    say(OTHER_CPU, ~masks.cpu)
     if decision.waits_for is not None:
         say(OWN_RULES if isinstance(decision.waits_for, NamedNodes) else waits(decision.sentence), open_)
     for phrase, where in _refusals(asked, decision, masks, snapshot, open_):
@@ -173,6 +177,10 @@ def _without_nones(written: Any) -> Any:
     if isinstance(written, list | tuple):
         return [_without_nones(value) for value in written]
     return written
+
+
+def _by_tests(tests: list[Document], snapshot: Snapshot) -> Mask:
+    return _by_term({"matchExpressions": tests}, snapshot)
 
 
 def _by_term(term: Document, snapshot: Snapshot) -> Mask:

@@ -22,8 +22,11 @@ class Phrase(msgspec.Struct, frozen=True):
 SOURCE = Phrase("is the source node", "are the source node", True)
 OWN_RULES = Phrase("does not match the machine's own node rules", "do not match the machine's own node rules", True)
 OTHER_CPU = Phrase("lacks the CPU that the guest was started with", "lack the CPU that the guest was started with", True)
+OTHER_RUNTIME = Phrase("has another runtime", "have another runtime", True)
 NOT_SCHEDULABLE = Phrase("is not ready for machines", "are not ready for machines")
 CORDONED = Phrase("is cordoned", "are cordoned")
+# A node may have a taint that no other has: a sentence is not a list of all nodes.
+MOST_REASONS = 12
 _INSUFFICIENT = INSUFFICIENT.format("")
 
 
@@ -57,5 +60,7 @@ def sentence(fitting: int, total: int, counts: Iterable[tuple[Phrase, int]]) -> 
     if not total:
         return "0/0 nodes: there are no nodes"
     ordered = sorted(counts, key=lambda one: (one[0].lasting, -one[1], one[0].one))
-    listed = ", ".join(f"{count} {phrase.one if count == 1 else phrase.several}" for phrase, count in ordered)
+    said = [f"{count} {phrase.one if count == 1 else phrase.several}" for phrase, count in ordered[:MOST_REASONS]]
+    others = sum(count for _, count in ordered[MOST_REASONS:])
+    listed = ", ".join([*said, *([f"{others} for other reasons"] if others else [])])
     return f"{fitting}/{total} nodes: {listed}" if listed else f"{fitting}/{total} nodes"

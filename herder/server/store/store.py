@@ -153,6 +153,11 @@ class Store:
             return self.get(kind, key)
         return None if pending.change.kind == DELETED else pending.change.record
 
+    async def all_settled(self, kind: str) -> None:
+        """The same for every object of a kind."""
+        for table, key in [slot for slot in self._pending if slot[0] == kind]:
+            await self.settled(table, key)
+
     def on_their_way(self, kind: str) -> list[Record]:
         """What objects of a kind will be, of those that are being written: few, however many there are."""
         pending = [one.change for (table, _), one in self._pending.items() if table == kind]

@@ -116,6 +116,8 @@ def test_the_chosen_policy_is_what_stands_in_the_status() -> None:
     applied = policies.chosen({"x": "1"}, {}).applied()
     assert (applied.name, applied.matched_labels) == ("a", 1)
     assert policies.chosen({}, {}).applied().name == ""
+    long = {f"{number:0>63}": "x" for number in range(64)}
+    assert len(Policies([policy("long", long, long)]).chosen(long, long).applied().why or "") == 4096
     cluster = cluster_migration_settings(None)
     assert policies.effective(cluster, {"x": "1"}, {}).allow_post_copy is True
     assert policies.effective(cluster, {}, {}).allow_post_copy is False

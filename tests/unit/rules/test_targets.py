@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from herder.api.core import Pod
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.api.labels import SCHEDULABLE
+from herder.api.labels import RUNTIME, SCHEDULABLE
 from herder.api.node_selector import NodeSelector, NodeSelectorTerm
 from herder.rules.placement import RULES, decide, needs_of
 from herder.rules.targets import Added, Asked, added_by, asked_of, constrained, explain_target, impossible, why_waiting
@@ -173,6 +173,16 @@ def test_a_processor_that_no_other_node_has() -> None:
     assert found == ("MissingCPUFeatures", said)
 
 
+def test_another_runtime_is_told_from_another_processor() -> None:
+    extra = [{"key": RUNTIME, "operator": "In", "values": ["qemu"]}, {"key": "feature", "operator": "In", "values": ["true"]}]
+    nodes = [node("a"), node("b", labels={RUNTIME: "simulated", "feature": "true"}), node("c", labels={RUNTIME: "qemu"})]
+    said = "0/3 nodes: 1 has another runtime, 1 is the source node, 1 lacks the CPU that the guest was started with"
+    assert why_never(asked(extra=extra), *nodes) == ("MissingCPUFeatures", said)
+    assert why_never(asked(extra=extra), *nodes[:2]) == ("NoMatchingNode", "0/2 nodes: 1 has another runtime, 1 is the source node")
+    rows = explain_target(asked(extra=extra), Cluster(*nodes).snapshot).rows
+    assert [row.why for row in rows][1:] == ["has another runtime", "lacks the CPU that the guest was started with"]
+
+
 def test_what_may_pass_is_waited_for() -> None:
     full, cordoned = node("b", cpu="1"), node("b", unschedulable=True)
     tainted = node("b", taints=[{"key": "x", "effect": "NoSchedule"}])
@@ -196,6 +206,12 @@ def test_the_sentence_of_a_migration_that_waits() -> None:
     said = "0/5 nodes: 2 lack cpu, 1 has taint x, 2 excluded by addedNodeSelectorTerm"
     assert why_waiting(question, cluster.snapshot) == said
     assert impossible(question, cluster.snapshot) is None
+
+
+def test_the_sentence_stays_one_although_each_node_has_a_reason_of_its_own() -> None:
+    cluster = Cluster(*(node(f"n{n:02}", taints=[{"key": f"t{n:02}", "effect": "NoSchedule"}]) for n in range(40)))
+    said = why_waiting(asked(source=""), cluster.snapshot)
+    assert said.startswith("0/40 nodes: 1 has taint t00, ") and said.endswith(", 1 has taint t11, 28 for other reasons")
 
 
 def test_each_node_has_a_row() -> None:

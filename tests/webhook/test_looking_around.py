@@ -1,0 +1,57 @@
+"""Rules about more than one object, asked with the rights of the account that `herder install` makes, and no others."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from herder.api import registry
+from herder.api.account import ACCOUNT
+from herder.controllers.admission import AmongOthers
+from herder.kube.client import Client
+from herder.kube.connect import connect
+from herder.kube.webhook.reviews import GroupKind, GroupResource, Question
+from herder.kube.webhook.settings import NAMESPACE
+from tests.behaviour.our_kinds import resource_of
+from tests.engines.api import Api
+from tests.engines.credentials import token_for
+from tests.engines.engine import Engine
+from tests.engines.waiting import eventually
+from tests.webhook.test_program import herder
+
+pytestmark = pytest.mark.kubernetes
+MIGRATIONS, POLICIES, INSTANCES = (resource_of(info) for info in (registry.MIGRATION, registry.POLICY, registry.INSTANCE))
+
+
+def _question(info: registry.KindInfo, name: str, spec: dict[str, Any]) -> Question:
+    document = {"apiVersion": info.api_version, "kind": info.kind, "metadata": {"name": name}, "spec": spec}
+    kind, resource = GroupKind(info.group, info.version, info.kind), GroupResource(info.group, info.version, info.plural)
+    return Question("u", kind, resource, "CREATE", name=name, namespace="default", object=document)
+
+
+async def test_the_account_of_the_controllers_sees_what_the_rules_ask_for(server: Engine, api: Api, tmp_path: Path) -> None:
+    installed = herder("install", "--kubeconfig", str(server.kubeconfig))
+    assert installed.returncode == 0, installed.stderr
+    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
+    token = await token_for(api, NAMESPACE, ACCOUNT)
+    kubeconfig["users"] = [{"name": one["name"], "user": {"token": token}} for one in kubeconfig["users"]]
+    own = tmp_path / "kubeconfig"
+    own.write_bytes(msgspec.json.encode(kubeconfig))
+    own.chmod(0o600)
+    selectors = {"selectors": {"namespaceSelector": {"a": "b"}}}
+    (await api.create(POLICIES, {"metadata": {"name": "first"}, "spec": selectors})).ok  # noqa: B018
+    (await api.create(INSTANCES, {"metadata": {"name": "web"}, "spec": {"domain": {}}}, "default")).ok  # noqa: B018
+    (await api.create(MIGRATIONS, {"metadata": {"name": "first"}, "spec": {"vmiName": "web"}}, "default")).ok  # noqa: B018
+    async with Client(connect(own, None, "test"), "test") as client:
+        judge = AmongOthers(client)
+
+        async def refused(question: Question) -> bool:
+            """A real API server hears of new roles a moment later; without rights nothing is held against anybody."""
+            return bool(await judge(question))
+
+        await eventually(lambda: refused(_question(registry.POLICY, "second", selectors)))
+        await eventually(lambda: refused(_question(registry.MIGRATION, "second", {"vmiName": "web"})))
+        await eventually(lambda: refused(_question(registry.MIGRATION, "second", {"vmiName": "nobody"})))
+        assert await judge(_question(registry.MIGRATION, "first", {"vmiName": "web"})) == []
