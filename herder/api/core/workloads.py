@@ -75,6 +75,7 @@ class DeploymentStatus(View, frozen=True, kw_only=True):
     ready_replicas: int = 0
     available_replicas: int = 0
     unavailable_replicas: int = 0
+    terminating_replicas: int | None = None
     conditions: tuple[DeploymentCondition, ...] = ()
     collision_count: int | None = None
 
