@@ -57,7 +57,7 @@ EVERYWHERE: Final[list[Document]] = [
 ]
 # What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
 EMBEDDED_ONLY: Final[list[Document]] = [
-    _rule("apps", ("deployments",), *READ, "patch"),
+    _rule("apps", ("deployments",), *READ),
     _rule("apps", ("replicasets",), *READ, "create", "patch", "delete"),
     _rule("apps", ("deployments/status", "replicasets/status"), "patch"),
     _rule("apps", ("deployments/finalizers", "replicasets/finalizers"), "update"),

@@ -10,6 +10,7 @@ import msgspec
 from herder.api.core import Deployment, ReplicaSet
 from herder.controllers.hands import Hands
 from herder.controllers.workloads.claims import Claims
+from herder.controllers.workloads.refusals import is_refusal
 from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
@@ -77,7 +78,9 @@ class Deployments:
         for gone in plan.delete:
             await self._hands.delete(self._sets, stored.key.namespace, gone)
         if plan.revision is not None:
-            await self._hands.patch(self._deployments, stored, {"metadata": {"annotations": {REVISION: plan.revision}}})
+            # With the status: it is no wish of anybody, and no new generation.
+            patch = {"metadata": {"annotations": {REVISION: plan.revision}}}
+            await self._hands.patch(self._deployments, stored, patch, "status")
             stored = self._deployments.stored(stored.key) or stored
         await self._hands.show(self._deployments, stored, plan.status)
         self._hands.tell(stored.view, plan.events)
@@ -91,7 +94,7 @@ class Deployments:
         except AlreadyExists:
             return await self._met(stored, snapshot, Key(stored.key.namespace, name))
         except ApiStatusError as error:
-            if not error.passing:
+            if is_refusal(error):
                 status, event = creation_failed(snapshot, name, str(error), self._world.now())
                 await self._hands.show(self._deployments, stored, status)
                 self._hands.tell(stored.view, (event,))

@@ -13,6 +13,7 @@ from herder.api import reasons
 from herder.api.core import Pod, ReplicaSet
 from herder.controllers.hands import Hands
 from herder.controllers.workloads.claims import Claims
+from herder.controllers.workloads.refusals import is_ending, is_refusal
 from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
@@ -81,9 +82,10 @@ class ReplicaSets:
             for one in plan.delete:
                 await self._delete(stored.view, one)
         except ApiStatusError as error:
-            if error.passing or _is_ending(error):
+            if is_refusal(error):
+                return error
+            if not is_ending(error):
                 raise
-            return error
         return None
 
     async def _create(self, snapshot: ReplicaSetSnapshot, count: int) -> None:
@@ -105,7 +107,7 @@ class ReplicaSets:
         try:
             await self._hands.create(self._pods, pod_document(snapshot, name), one.uid)
         except KubeError as error:
-            if isinstance(error, ApiStatusError) and not error.passing and not _is_ending(error):
+            if is_refusal(error):
                 self._hands.tell(one, (Event("Warning", reasons.FAILED_CREATE, f"Error creating: {error}"),))
             raise
         self._hands.tell(one, (Event("Normal", reasons.SUCCESSFUL_CREATE, f"Created pod: {name}"),))
@@ -125,8 +127,3 @@ class ReplicaSets:
     def _of(self, stored: Stored[ReplicaSet]) -> list[Pod]:
         """Those that it manages; one may own a pod and not manage it."""
         return [pod for pod in self._pods.by(BY_OWNER, stored.uid) if pod.controller_uid == stored.uid]
-
-
-def _is_ending(error: ApiStatusError) -> bool:
-    """The namespace goes, and all that is in it: nobody need hear of it."""
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes") or ())
