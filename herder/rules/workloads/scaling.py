@@ -40,8 +40,11 @@ def _proportional(limits: Limits, active: Sequence[Share], before: Mapping[str, 
         share = _share(one, limits, before.get(one.name, 0), left) if change else 0
         sizes[one.name] = one.size + share
         left -= share
-    largest = ordered[0].name
-    sizes[largest] = max(0, sizes[largest] + left)
+    # What rounding left over goes to the largest, as far as it can.
+    for one in ordered:
+        size = max(0, sizes[one.name] + left)
+        left -= size - sizes[one.name]
+        sizes[one.name] = size
     return sizes
 
 
