@@ -17,9 +17,9 @@ from herder.controllers.workloads.refusals import is_ending, is_refusal
 from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
-from herder.kube.errors import ApiStatusError, KubeError
+from herder.kube.errors import ApiStatusError, KubeError, ServerFailed
 from herder.kube.kit import Kit
-from herder.kube.resources import PODS, REPLICA_SETS, Key
+from herder.kube.resources import PODS, REPLICA_SETS, Key, key_of
 from herder.rules.plans import Delete, Event
 from herder.rules.workloads import ReplicaSetSnapshot, plan_replica_set, replica_set_status
 from herder.rules.workloads.claiming import selects
@@ -41,6 +41,9 @@ class ReplicaSets:
         self._sets.add_index(BY_NAMESPACE)
         self._sets.add_index(BY_OWNER)
         self._claims = Claims(kit.client, REPLICA_SETS, self._pods)
+        self._client = kit.client
+        # Pods that we asked for and heard nothing of, by their set: they may be there, and the cache not know yet.
+        self._in_doubt: dict[Key, set[Key]] = {}
 
     @classmethod
     def start(cls, kit: Kit) -> Work:
@@ -61,6 +64,7 @@ class ReplicaSets:
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._sets.stored(key)
+        await self._clear_doubts(key)
         if stored is None:
             return DONE
         await self._claims.of(stored.view)
@@ -71,6 +75,14 @@ class ReplicaSets:
         if failure is not None:
             raise failure
         return DONE if wait is None else Later(wait)
+
+    async def _clear_doubts(self, key: Key) -> None:
+        """A pod that is there must be counted before another one is made in its place."""
+        for doubtful in sorted(self._in_doubt.get(key, ())):
+            found = await self._client.find(PODS, doubtful)
+            if found is not None:
+                await self._pods.wait_seen(found.metadata.resource_version or "")
+        self._in_doubt.pop(key, None)
 
     async def _carry_out(self, stored: Stored[ReplicaSet]) -> ApiStatusError | None:
         """What kept us from it, where the server said so: that is news for people. What passes by itself is not."""
@@ -107,6 +119,8 @@ class ReplicaSets:
         try:
             await self._hands.create(self._pods, pod_document(snapshot, name), one.uid)
         except KubeError as error:
+            if not isinstance(error, ApiStatusError) or isinstance(error, ServerFailed):
+                self._in_doubt.setdefault(key_of(one), set()).add(Key(one.namespace, name))
             if is_refusal(error):
                 self._hands.tell(one, (Event("Warning", reasons.FAILED_CREATE, f"Error creating: {error}"),))
             raise

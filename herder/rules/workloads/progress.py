@@ -101,11 +101,13 @@ def rollout_progress(
     """What a rollout has come to. Nothing new once it is complete: that pods come and go is no rollout."""
     known = condition_of(deployment, reasons.PROGRESSING)
     counts = counts_of(new, everyone)
-    if known is not None and known.reason == reasons.NEW_REPLICA_SET_AVAILABLE and counts.replicas == counts.updated:
-        return None
     who = f'ReplicaSet "{new.name}"' if new is not None else f'Deployment "{deployment.name}"'
+    done = Said(reasons.PROGRESSING, "True", reasons.NEW_REPLICA_SET_AVAILABLE, f"{who} has successfully progressed.")
+    # The words name the set: that another one was complete says nothing about this one.
+    if known is not None and (known.reason, known.message) == (done.reason, done.message) and counts.replicas == counts.updated:
+        return None
     if is_complete(counts, wanted):
-        return Said(reasons.PROGRESSING, "True", reasons.NEW_REPLICA_SET_AVAILABLE, f"{who} has successfully progressed.")
+        return done
     if _is_further(deployment, counts):
         return Said(reasons.PROGRESSING, "True", reasons.REPLICA_SET_UPDATED, f"{who} is progressing.", news=True)
     if _is_late(deployment, known, now):
@@ -171,7 +173,11 @@ def _progressing(deployment: Deployment, said: Said | None, now: float) -> Docum
 
 def _dated(deployment: Deployment, said: Said, now: float) -> Document:
     known = condition_of(deployment, said.type)
-    if known is not None and (known.status, known.reason) == (said.status, said.reason) and not said.news:
+    if (
+        known is not None
+        and (known.status, known.reason, known.message) == (said.status, said.reason, said.message)
+        and not said.news
+    ):
         return _kept(known, now)
     since = known.last_transition_time if known is not None and known.status == said.status else None
     return _condition(said, since or moment(now), moment(now))
