@@ -30,7 +30,7 @@ CONDITIONAL_UPDATE = frozenset(
 )
 HAS_GENERATION = frozenset(
     {
-        *("pods", "deployments.apps", "replicasets.apps", "statefulsets.apps"),
+        *("pods", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch"),
         *("poddisruptionbudgets.policy", "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io"),
     }
 )
@@ -39,7 +39,7 @@ CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 PROTECTION = {"persistentvolumeclaims": "kubernetes.io/pvc-protection", "persistentvolumes": "kubernetes.io/pv-protection"}
 # What may be written along with the status, by the groups where that is so; labels of a Deployment may not.
 STATUS_MAY_SET = ("labels", "annotations", "finalizers")
-STATUS_SETS_MORE = ("", "apps")
+STATUS_SETS_MORE = ("", "apps", "batch")
 ENDED_PHASES = ("Succeeded", "Failed")
 
 
