@@ -16,6 +16,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -61,6 +62,7 @@ func init() {
 		{Kind: "ServiceAccount"}:        serviceaccount.Strategy,
 		{Group: crdGroup, Kind: "CustomResourceDefinition"}: customresourcedefinition.NewStrategy(crdScheme),
 		{Group: "apps", Kind: "ControllerRevision"}:         controllerrevision.Strategy,
+		{Group: "apps", Kind: "DaemonSet"}:                  daemonset.Strategy,
 		{Group: "apps", Kind: "Deployment"}:                 deployment.Strategy,
 		{Group: "apps", Kind: "ReplicaSet"}:                 replicaset.Strategy,
 		{Group: "apps", Kind: "StatefulSet"}:                statefulset.Strategy,
