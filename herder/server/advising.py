@@ -16,6 +16,7 @@ STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")
 STORED_ONLY = {
     ("apps", "StatefulSet"): "no pods come of it",
     ("apps", "DaemonSet"): "no pods come of it",
+    ("batch", "CronJob"): "no Jobs come of it",
     ("batch", "Job"): "no pods come of it",
 }
 

@@ -64,6 +64,7 @@ def _workloads() -> tuple[Resource, ...]:
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("events.k8s.io", "Event", "events", "ev"),
         *_reviews(),
+        _resource("batch", "CronJob", "cronjobs", "cj", status=True, categories=everything),
         _resource("batch", "Job", "jobs", status=True, categories=everything),
         _resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
     )
@@ -125,6 +126,7 @@ DESCRIPTIONS: dict[tuple[str, str], str] = {
     ("apps", "Deployment"): "Interchangeable pods, and how to roll from one version of them to the next.",
     ("apps", "ReplicaSet"): "A number of interchangeable pods that is kept up.",
     ("apps", "StatefulSet"): "Pods with lasting names and storage, started and stopped in order.",
+    ("batch", "CronJob"): "Jobs that are started by the clock.",
     ("batch", "Job"): "Pods that run to their end, until so many of them have.",
     ("policy", "PodDisruptionBudget"): "How many of a set of pods may be away at once by somebody's choice.",
     ("events.k8s.io", "Event"): "Something that happened to an object, told by whoever saw it.",

@@ -30,7 +30,8 @@ CONDITIONAL_UPDATE = frozenset(
 )
 HAS_GENERATION = frozenset(
     {
-        *("pods", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch"),
+        *("pods", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps"),
+        *("cronjobs.batch", "jobs.batch"),
         *("poddisruptionbudgets.policy", "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io"),
     }
 )

@@ -80,6 +80,7 @@ async def test_the_resources_of_the_core(api: Api) -> None:
         ("/apis/apps/v1", "replicasets", "ReplicaSet", ["rs"]),
         ("/apis/apps/v1", "statefulsets", "StatefulSet", ["sts"]),
         ("/apis/apps/v1", "controllerrevisions", "ControllerRevision", None),
+        ("/apis/batch/v1", "cronjobs", "CronJob", ["cj"]),
         ("/apis/batch/v1", "jobs", "Job", None),
         ("/apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", ["pdb"]),
         ("/apis/coordination.k8s.io/v1", "leases", "Lease", None),

@@ -15,6 +15,7 @@ _PODS: Final = {
     ("", "Pod"): ("",),
     **{("apps", kind): _TEMPLATE for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
     ("batch", "Job"): _TEMPLATE,
+    ("batch", "CronJob"): ("spec.jobTemplate.spec.template.", "spec", "jobTemplate", "spec", "template"),
 }
 _BYTES: Final = ("memory", "ephemeral-storage")
 _NO_POD: Final = "without one it matches no pod"

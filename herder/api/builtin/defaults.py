@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Final
 
+from herder.api.builtin.cron_jobs import default_cron_job
 from herder.api.builtin.daemon_sets import default_daemon_set
 from herder.api.builtin.jobs import default_job
 from herder.api.builtin.pod_defaults import default_pod, default_template
@@ -75,6 +76,12 @@ def _job(obj: Document) -> None:
     spec = ensured(obj, "spec")
     default_job(obj, spec)
     default_template(ensured(spec, "template"))
+
+
+def _cron_job(obj: Document) -> None:
+    spec = ensured(obj, "spec")
+    default_cron_job(spec)
+    default_template(ensured(ensured(ensured(spec, "jobTemplate"), "spec"), "template"))
 
 
 def _claim(obj: Document) -> None:
@@ -184,6 +191,7 @@ _DEFAULTS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "CronJob"): _cron_job,
     ("batch", "Job"): _job,
     (RBAC, "ClusterRoleBinding"): _binding,
     (RBAC, "RoleBinding"): _binding,

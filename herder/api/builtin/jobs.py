@@ -51,12 +51,15 @@ def select_own_pods(obj: Document) -> None:
 
 def validate_job(obj: Document, out: Problems) -> None:
     validate_meta(section(obj, "metadata"), True, names.name_is_subdomain, out)
+    _check_own_pods(obj, True, out)
     _check_spec(section(obj, "spec"), out)
 
 
 def validate_job_update(new: Document, old: Document, out: Problems) -> None:
     validate_meta_update(section(new, "metadata"), section(old, "metadata"), out)
     spec, before = section(new, "spec"), section(old, "spec")
+    known = section(section(section(before, "template"), "metadata"), "labels")
+    _check_own_pods(new, _NAME_LABELS[1] in known and UID_LABEL in known, out)
     _check_spec(spec, out)
     if spec.get("completionMode") != "Indexed":
         refuse_change(spec.get("completions"), before.get("completions"), "spec.completions", out)
@@ -64,31 +67,59 @@ def validate_job_update(new: Document, old: Document, out: Problems) -> None:
         refuse_change(spec.get(name), before.get(name), f"spec.{name}", out)
 
 
+def _check_own_pods(obj: Document, prefixed: bool, out: Problems) -> None:
+    """Labels that we would have added, and that people gave another value. `prefixed`: not those of old alone."""
+    spec, meta = section(obj, "spec"), section(obj, "metadata")
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    labels = section(section(section(spec, "template"), "metadata"), "labels")
+    count = 2 if prefixed else 1
+    wanted = {name: meta.get("uid") or "" for name in _UID_LABELS[:count]}
+    wanted |= {name: meta.get("name") or "" for name in _NAME_LABELS[:count]}
+    for name, value in wanted.items():
+        at = f"spec.template.metadata.labels[{name}]"
+        if name not in labels:
+            out.append(required(at, f"must be '{value}'"))
+        elif labels[name] != value:
+            out.append(invalid(at, labels, f"must be '{value}'"))
+    try:
+        matches = selector_from_object(spec["selector"]).matches(wanted)
+    except ValueError:
+        return
+    if not matches:
+        out.append(invalid("spec.selector", spec["selector"], "`selector` not auto-generated"))
+
+
 def _check_spec(spec: Document, out: Problems) -> None:
+    check_work(spec, "spec", out)
+    _check_selector(spec, section(section(spec, "template"), "metadata").get("labels"), out)
+
+
+def check_work(spec: Document, field: str, out: Problems) -> None:
+    """What a Job is to do, without whose pods are its own."""
     for name in _NOT_NEGATIVE:
-        refuse_negative(spec.get(name), f"spec.{name}", out)
-    _check_mode(spec, out)
+        refuse_negative(spec.get(name), f"{field}.{name}", out)
+    _check_mode(spec, field, out)
     template = section(spec, "template")
-    check_template(template, "spec.template", out)
-    policy = section(template, "spec").get("restartPolicy", "")
+    check_template(template, f"{field}.template", out)
+    at, policy = f"{field}.template.spec.restartPolicy", section(template, "spec").get("restartPolicy", "")
     if policy == "Always":
-        out.append(required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+        out.append(required(at, 'valid values: "OnFailure", "Never"'))
     elif policy not in ("OnFailure", "Never"):
-        out.append(not_supported("spec.template.spec.restartPolicy", policy, ("OnFailure", "Never")))
-    _check_selector(spec, section(template, "metadata").get("labels"), out)
+        out.append(not_supported(at, policy, ("OnFailure", "Never")))
 
 
-def _check_mode(spec: Document, out: Problems) -> None:
+def _check_mode(spec: Document, field: str, out: Problems) -> None:
     mode = spec.get("completionMode")
     if mode not in (None, "NonIndexed", "Indexed"):
-        out.append(not_supported("spec.completionMode", mode, ("Indexed", "NonIndexed")))
+        out.append(not_supported(f"{field}.completionMode", mode, ("Indexed", "NonIndexed")))
     if mode == "Indexed":
         if spec.get("completions") is None:
-            out.append(required("spec.completions", "when completion mode is Indexed"))
+            out.append(required(f"{field}.completions", "when completion mode is Indexed"))
         return
     for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
         if spec.get(name) is not None:
-            out.append(invalid(f"spec.{name}", spec[name], "requires indexed completion mode"))
+            out.append(invalid(f"{field}.{name}", spec[name], "requires indexed completion mode"))
 
 
 def _check_selector(spec: Document, labels: dict[str, str] | None, out: Problems) -> None:

@@ -9,7 +9,7 @@ from msgspec import field
 from herder.api.core.base import Object
 from herder.api.core.pods import PodTemplateSpec
 from herder.api.core.storage import ClaimTemplate
-from herder.api.meta import LabelSelector
+from herder.api.meta import LabelSelector, ObjectMeta
 from herder.api.views import IntOrName, Time, View
 
 
@@ -209,6 +209,32 @@ class JobStatus(View, frozen=True, kw_only=True):
 class Job(Object, frozen=True, kw_only=True):
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class JobTemplateSpec(View, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: JobSpec = JobSpec()
+
+
+class CronJobSpec(View, frozen=True, kw_only=True):
+    schedule: str = ""
+    time_zone: str | None = None
+    starting_deadline_seconds: int | None = None
+    concurrency_policy: str = ""
+    suspend: bool | None = None
+    job_template: JobTemplateSpec = JobTemplateSpec()
+    successful_jobs_history_limit: int | None = None
+    failed_jobs_history_limit: int | None = None
+
+
+class CronJobStatus(View, frozen=True, kw_only=True):
+    last_schedule_time: Time | None = None
+    last_successful_time: Time | None = None
+
+
+class CronJob(Object, frozen=True, kw_only=True):
+    spec: CronJobSpec = CronJobSpec()
+    status: CronJobStatus = CronJobStatus()
 
 
 class ControllerRevision(Object, frozen=True, kw_only=True):

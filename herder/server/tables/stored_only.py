@@ -1,11 +1,24 @@
-"""The tables of workloads that are stored, and that nobody runs here: daemon sets and jobs."""
+"""The tables of workloads that are stored, and that nobody runs here: daemon sets, jobs and cron jobs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from herder.server.tables.ages import age, human_duration, seconds_of
-from herder.server.tables.columns import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, Printer, created, integer, name_of, part, text
+from herder.server.tables.columns import (
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    NAME,
+    SELECTOR,
+    Printer,
+    boolean,
+    created,
+    integer,
+    name_of,
+    part,
+    text,
+)
 from herder.server.tables.selectors import NONE, labels_text, selector_text
 from herder.server.tables.workloads import containers_of
 
@@ -37,6 +50,22 @@ def print_job(obj: dict[str, Any], now: float) -> list[Any]:
         age(created(obj), now),
         *containers_of(spec),
         selector_text(spec.get("selector")) or NONE,
+    ]
+
+
+def print_cron_job(obj: dict[str, Any], now: float) -> list[Any]:
+    spec, status = part(obj, "spec"), part(obj, "status")
+    job = part(spec, "jobTemplate", "spec")
+    return [
+        name_of(obj),
+        spec.get("schedule", ""),
+        spec.get("timeZone", NONE),
+        str(spec.get("suspend", False)),
+        len(status.get("active") or ()),
+        age(status["lastScheduleTime"], now) if status.get("lastScheduleTime") else NONE,
+        age(created(obj), now),
+        *containers_of(job),
+        selector_text(job.get("selector")) or NONE,
     ]
 
 
@@ -86,4 +115,17 @@ JOBS = Printer(
         *_TEMPLATE,
     ),
     print_job,
+)
+CRON_JOBS = Printer(
+    (
+        NAME,
+        text("Schedule", "When a job is started."),
+        text("Timezone", "Whose clock that is."),
+        boolean("Suspend", "Whether none is started for now."),
+        integer("Active", "Jobs that run."),
+        text("Last Schedule", "When a job was last started."),
+        AGE,
+        *_TEMPLATE,
+    ),
+    print_cron_job,
 )

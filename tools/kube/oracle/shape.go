@@ -32,6 +32,7 @@ var kinds = map[string]any{
 	"apps/Deployment":                               appsv1.Deployment{},
 	"apps/ReplicaSet":                               appsv1.ReplicaSet{},
 	"apps/StatefulSet":                              appsv1.StatefulSet{},
+	"batch/CronJob":                                 batchv1.CronJob{},
 	"batch/Job":                                     batchv1.Job{},
 	"coordination.k8s.io/Lease":                     coordinationv1.Lease{},
 	"events.k8s.io/Event":                           eventsv1.Event{},

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/events/install"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/event"
@@ -66,6 +69,8 @@ func init() {
 		{Group: "apps", Kind: "Deployment"}:                 deployment.Strategy,
 		{Group: "apps", Kind: "ReplicaSet"}:                 replicaset.Strategy,
 		{Group: "apps", Kind: "StatefulSet"}:                statefulset.Strategy,
+		{Group: "batch", Kind: "CronJob"}:                   cronjob.Strategy,
+		{Group: "batch", Kind: "Job"}:                       job.Strategy,
 		{Group: "coordination.k8s.io", Kind: "Lease"}:       lease.Strategy,
 		{Group: "events.k8s.io", Kind: "Event"}:             event.Strategy,
 		{Group: "policy", Kind: "PodDisruptionBudget"}:      poddisruptionbudget.Strategy,
