@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from itertools import islice
 from typing import Any
 
@@ -91,8 +91,7 @@ class ReplicaSets:
         try:
             if plan.create:
                 await self._create(snapshot, plan.create)
-            for one in plan.delete:
-                await self._delete(stored.view, one)
+            await _all_of(self._delete(stored.view, one) for one in plan.delete)
         except ApiStatusError as error:
             if is_refusal(error):
                 return error
@@ -107,11 +106,7 @@ class ReplicaSets:
         batch = FIRST_BATCH
         while wanted:
             now, wanted = wanted[:batch], wanted[batch:]
-            # All of them end before anything else is done: what is still on its way would be counted as missing.
-            results = await asyncio.gather(*(self._create_one(snapshot, name) for name in now), return_exceptions=True)
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
+            await _all_of(self._create_one(snapshot, name) for name in now)
             batch *= 2
 
     async def _create_one(self, snapshot: ReplicaSetSnapshot, name: str) -> None:
@@ -141,3 +136,10 @@ class ReplicaSets:
     def _of(self, stored: Stored[ReplicaSet]) -> list[Pod]:
         """Those that it manages; one may own a pod and not manage it."""
         return [pod for pod in self._pods.by(BY_OWNER, stored.uid) if pod.controller_uid == stored.uid]
+
+
+async def _all_of(steps: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """At once, and to the end of each: what is still on its way would be counted wrongly. Then the first failure is raised."""
+    for result in await asyncio.gather(*steps, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
