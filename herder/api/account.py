@@ -58,6 +58,13 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("kubevirt.io", ("virtualmachineinstancemigrations",), "list"),
     _rule("migrations.kubevirt.io", ("migrationpolicies",), "list"),
 ]
+# What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
+EMBEDDED_ONLY: Final[list[Document]] = [
+    _rule("apps", ("deployments",), *READ),
+    _rule("apps", ("replicasets",), *READ, "create", "patch", "delete"),
+    _rule("apps", ("deployments/status", "replicasets/status"), "patch"),
+    _rule("apps", ("deployments/finalizers", "replicasets/finalizers"), "update"),
+]
 # The certificates of the webhook, which all replicas share.
 ON_SECRETS: Final[list[Document]] = [_rule("", ("secrets",), "create", "patch", "delete")]
 # Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
@@ -70,6 +77,16 @@ ON_LEASES: Final[list[Document]] = [
 
 def documents() -> list[Document]:
     return account_documents(ACCOUNT, _NAME, EVERYWHERE, {LEASE_NAMESPACE: ON_LEASES, SYSTEM_NAMESPACE: ON_SECRETS})
+
+
+def embedded_documents() -> list[Document]:
+    """What the account may do beyond that where the engine is the embedded one."""
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": SYSTEM_NAMESPACE}
+    name = f"{_NAME}:embedded"
+    return [
+        _rbac("ClusterRole", name, "", rules=EMBEDDED_ONLY),
+        _rbac("ClusterRoleBinding", name, "", roleRef=_reference("ClusterRole", name), subjects=[subject]),
+    ]
 
 
 def account_documents(account: str, role: str, everywhere: list[Document], within: dict[str, list[Document]]) -> list[Document]:

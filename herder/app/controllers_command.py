@@ -92,11 +92,10 @@ def controllers(
     """
     from herder.app import controllers_process
     from herder.app.cluster import connect_to
+    from herder.app.controllers_choice import controllers_for
     from herder.app.identities import controllers_transport
-    from herder.controllers import CONTROLLERS
     from herder.kube.leases import Settings as LeaseSettings
     from herder.kube.resources import Key
-    from herder.scheduler import EMBEDDED_NAMES, NAMES, scheduler
 
     # Under `herder up` only what a person has to know: its terminal is for that.
     logs.configure("controllers", logging.WARNING if data else logging.INFO)
@@ -106,9 +105,8 @@ def controllers(
         transport = controllers_transport(DataDirectory(data), agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd, webhook)
-        # The embedded engine has no other scheduler.
-        placing = scheduler(EMBEDDED_NAMES if data else NAMES)
-        return await controllers_process.run(transport, settings, (*CONTROLLERS, placing), listener)
+        # Only the supervisor of an embedded engine names its data directory. A kubeconfig may lead to any cluster.
+        return await controllers_process.run(transport, settings, controllers_for(embedded=data is not None), listener)
 
     try:
         times = LeaseSettings(Key(*lease), lease_duration, renew_deadline, retry_period)

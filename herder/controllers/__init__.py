@@ -5,9 +5,10 @@ from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
 from herder.controllers.migration import Migrations
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
+from herder.controllers.workloads import Deployments, ReplicaSets
 from herder.kube.kit import Start
 
-# All of them. Whoever leads runs these.
+# What is ours, wherever it runs. Whoever leads runs these.
 CONTROLLERS: tuple[Start, ...] = (
     Machines.start,
     Instances.start,
@@ -17,3 +18,5 @@ CONTROLLERS: tuple[Start, ...] = (
     Provisioner.start,
     Reclaimer.start,
 )
+# What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
+EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

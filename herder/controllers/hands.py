@@ -48,10 +48,10 @@ class Hands:
             return
         await cache.wait_gone(key, wanted.uid)
 
-    async def patch(self, cache: Cache[Any], stored: Stored[Any], patch: Document) -> None:
+    async def patch(self, cache: Cache[Any], stored: Stored[Any], patch: Document, subresource: str = "") -> None:
         """With the identity of the object, so that another one of its name is left alone."""
         metadata = {**patch.get("metadata", {}), "uid": stored.uid}
-        made = await self._client.patch(cache.resource, stored.key, {**patch, "metadata": metadata})
+        made = await self._client.patch(cache.resource, stored.key, {**patch, "metadata": metadata}, subresource=subresource)
         await cache.wait_seen(made.metadata.resource_version)
 
     async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document) -> None:

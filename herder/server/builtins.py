@@ -58,11 +58,14 @@ def _workloads() -> tuple[Resource, ...]:
     everything = ("all",)
     return (
         _resource("apps", "ControllerRevision", "controllerrevisions"),
+        _resource("apps", "DaemonSet", "daemonsets", "ds", status=True, categories=everything),
         _resource("apps", "Deployment", "deployments", "deploy", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "ReplicaSet", "replicasets", "rs", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("events.k8s.io", "Event", "events", "ev"),
         *_reviews(),
+        _resource("batch", "CronJob", "cronjobs", "cj", status=True, categories=everything),
+        _resource("batch", "Job", "jobs", status=True, categories=everything),
         _resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
     )
 
@@ -119,9 +122,12 @@ DESCRIPTIONS: dict[tuple[str, str], str] = {
     ("", "Secret"): "Passwords, keys and certificates, as bytes by key.",
     ("", "ServiceAccount"): "An identity for programs.",
     ("apps", "ControllerRevision"): "An unchanging copy of a controller's state at one point of its history.",
+    ("apps", "DaemonSet"): "One pod on each node that is fit for it.",
     ("apps", "Deployment"): "Interchangeable pods, and how to roll from one version of them to the next.",
     ("apps", "ReplicaSet"): "A number of interchangeable pods that is kept up.",
     ("apps", "StatefulSet"): "Pods with lasting names and storage, started and stopped in order.",
+    ("batch", "CronJob"): "Jobs that are started by the clock.",
+    ("batch", "Job"): "Pods that run to their end, until so many of them have.",
     ("policy", "PodDisruptionBudget"): "How many of a set of pods may be away at once by somebody's choice.",
     ("events.k8s.io", "Event"): "Something that happened to an object, told by whoever saw it.",
     (RBAC, "ClusterRoleBinding"): "Grants a cluster role everywhere to users, groups and service accounts.",

@@ -30,14 +30,17 @@ CONDITIONAL_UPDATE = frozenset(
 )
 HAS_GENERATION = frozenset(
     {
-        *("pods", "deployments.apps", "replicasets.apps", "statefulsets.apps"),
+        *("pods", "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps"),
+        *("cronjobs.batch", "jobs.batch"),
         *("poddisruptionbudgets.policy", "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io"),
     }
 )
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 # Every new one of these has its finalizer, which is taken away when nobody uses it.
 PROTECTION = {"persistentvolumeclaims": "kubernetes.io/pvc-protection", "persistentvolumes": "kubernetes.io/pv-protection"}
+# What may be written along with the status, by the groups where that is so; labels of a Deployment may not.
 STATUS_MAY_SET = ("labels", "annotations", "finalizers")
+STATUS_SETS_MORE = ("", "apps", "batch")
 ENDED_PHASES = ("Succeeded", "Failed")
 
 
@@ -53,6 +56,8 @@ class BuiltinStrategy:
         self.graceful = self.status_alone = self._is_pod
         self._protection = PROTECTION.get(resource.qualified)
         self.renewed = resource.qualified == LEASES
+        may_set = STATUS_MAY_SET if resource.group in STATUS_SETS_MORE else ()
+        self._status_may_set = may_set[1:] if resource.kind == "Deployment" else may_set
 
     def conform(self, obj: Document) -> str | None:
         if self._is_crd:
@@ -71,9 +76,10 @@ class BuiltinStrategy:
         builtin.prepare_for_update(self._group, self._kind, new, old)
 
     def prepare_status(self, new: Document, old: Document) -> None:
-        """Everything but the status stays; pods and nodes may be labelled on the way, as kubelets do."""
+        """Everything but the status stays; pods and nodes may be labelled on the way, as kubelets do, and a Deployment gets the
+        number of its revision."""
         metadata = dict(old["metadata"])
-        for field in STATUS_MAY_SET if not self._group else ():
+        for field in self._status_may_set:
             metadata[field] = new["metadata"].get(field)
             if not metadata[field]:
                 del metadata[field]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import signal
 import subprocess
 from collections.abc import AsyncGenerator
@@ -108,6 +109,19 @@ async def test_of_two_programs_one_leads_and_a_clean_stop_hands_over(
         assert await programs[other].ended() == 0
         # Given back, so that the next need not wait.
         assert "holderIdentity" not in (await api.get(LEASES, "one", namespace)).ok["spec"]
+
+
+async def test_what_a_cluster_has_already_is_not_run_beside_it(engine: Engine, namespace: str, tmp_path: Path) -> None:
+    """Whatever the kubeconfig leads to: two who keep ReplicaSets would undo each other's work."""
+    async with two_programs(engine, namespace, tmp_path) as programs:
+
+        async def at_work() -> set[str]:
+            texts = [(await _asked(port, "/metrics"))[1] for port in programs]
+            return {name for text in texts for name in re.findall(r'herder_reconcile_total{controller="([^"]+)"', text)}
+
+        found = await eventually(at_work, patience=40)
+        assert {"machines", "instances"} <= found
+        assert found.isdisjoint({"replica-sets", "deployments"})
 
 
 async def test_a_killed_leader_is_followed_and_nothing_is_done_twice(

@@ -13,8 +13,11 @@ from tests.engines.resources import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
+    CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     EVENTS,
+    JOBS,
     LEASES,
     NODES,
     PODS,
@@ -37,6 +40,9 @@ BINDING: Json = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
     "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "example:nobody"}],
 }
+# What runs pods in a real cluster finds no node for them.
+NOWHERE = {"metadata": {"labels": {"app": "x"}}, "spec": {**pod("x")["spec"], "nodeSelector": {"no": "where"}}}
+ONCE = {**NOWHERE, "spec": {**NOWHERE["spec"], "restartPolicy": "Never"}}
 BODIES: dict[Resource, Json] = {
     PODS: {"spec": pod("x")["spec"]},
     NODES: {"spec": {"podCIDR": "10.1.0.0/24"}},
@@ -52,6 +58,9 @@ BODIES: dict[Resource, Json] = {
     REPLICA_SETS: {"spec": workload("x")["spec"]},
     DEPLOYMENTS: {"spec": workload("x")["spec"]},
     STATEFUL_SETS: {"spec": {**workload("x")["spec"], "serviceName": "x"}},
+    DAEMON_SETS: {"spec": {"selector": {"matchLabels": {"app": "x"}}, "template": NOWHERE}},
+    CRON_JOBS: {"spec": {"suspend": True, "schedule": "@daily", "jobTemplate": {"spec": {"template": ONCE}}}},
+    JOBS: {"spec": {"suspend": True, "template": ONCE}},
     CONTROLLER_REVISIONS: {"revision": 3, "data": {"any": {"thing": 1}}},
     SERVICE_ACCOUNTS: {"automountServiceAccountToken": False},
     ROLES: {"rules": RULES},

@@ -31,6 +31,16 @@ NAMESPACED: dict[str, tuple[str, str, Json]] = {
         "deployment.apps/it",
         {"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "it"}}}},
     ),
+    "cronjob": (
+        "cronjob it --image=registry.example.com/app:1 --schedule=@daily",
+        "cronjob.batch/it",
+        {"spec": {"schedule": "@daily", "concurrencyPolicy": "Allow"}},
+    ),
+    "job": (
+        "job it --image=registry.example.com/app:1 -- sleep 9",
+        "job.batch/it",
+        {"spec": {"completions": 1, "backoffLimit": 6}},
+    ),
     "role": (
         "role it --verb=get,list --resource=pods,deployments.apps --resource-name=one",
         f"role.{RBAC}/it",

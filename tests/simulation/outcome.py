@@ -18,6 +18,8 @@ _CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFiel
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # Names that end in the beginning of an owner's uid.
 _NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}\b")
+# Pods of ReplicaSets: their names are of the pods that were there before them.
+_GENERATED = re.compile(r"\b(web-(?:[b-z0-9]{6,10}-)?)[b-z0-9]{5}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
@@ -43,22 +45,32 @@ def stored_objects(server: ApiServer, but_for: frozenset[str] = frozenset()) -> 
 
 
 def normalised(raw: bytes) -> Json:
-    return _normal(msgspec.json.decode(raw))
+    document = _normal(msgspec.json.decode(raw))
+    if document["kind"] == "ReplicaSet":
+        # In how many steps it came to its size is chance: who looks late takes fewer.
+        document["metadata"].pop("generation", None)
+        document.get("status", {}).pop("observedGeneration", None)
+    return document
 
 
 def named(text: str) -> str:
     """Without ids: they differ from run to run."""
-    return _NAMED_AFTER.sub(r"\1<uid>", _UID.sub("<uid>", text))
+    return _GENERATED.sub(r"\1<pod>", _NAMED_AFTER.sub(r"\1<uid>", _UID.sub("<uid>", text)))
 
 
 def _normal(value: Any) -> Any:
     if isinstance(value, dict):
-        return {named(name): _normal(inner) for name, inner in value.items() if name not in _CHANCE}
+        return {named(name): _normal(inner) for name, inner in value.items() if name not in _CHANCE and not _is_foreign(inner)}
     if isinstance(value, list):
-        return [_normal(one) for one in value if not (isinstance(one, dict) and one.get("type") == FOREIGN)]
+        return [_normal(one) for one in value if not _is_foreign([one])]
     if not isinstance(value, str):
         return value
     return _TIME.sub("<time>", named(value))
+
+
+def _is_foreign(value: Any) -> bool:
+    """What somebody else wrote, and nothing beside it."""
+    return isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and value[0].get("type") == FOREIGN
 
 
 def unobserved(objects: dict[str, Json], tables: frozenset[str]) -> list[str]:

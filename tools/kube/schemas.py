@@ -28,7 +28,8 @@ WANTED: dict[str, tuple[str, ...]] = {
         "DeleteOptions", "Status",
         "policy/v1/Eviction", "authentication.k8s.io/v1/TokenRequest",  # described where their subresources are
     ),
-    "apis/apps/v1": ("Deployment", "ReplicaSet", "StatefulSet", "ControllerRevision", "autoscaling/v1/Scale"),
+    "apis/apps/v1": ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ControllerRevision", "autoscaling/v1/Scale"),
+    "apis/batch/v1": ("Job", "CronJob"),
     "apis/policy/v1": ("PodDisruptionBudget",),
     "apis/scheduling.k8s.io/v1": ("PriorityClass",),
     "apis/storage.k8s.io/v1": ("StorageClass",),

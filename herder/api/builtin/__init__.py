@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from herder.api.builtin import cluster, config, definitions, pod_updates, pods, policy, rbac, storage, workloads
+from herder.api.builtin import (
+    cluster,
+    config,
+    cron_jobs,
+    daemon_sets,
+    definitions,
+    jobs,
+    pod_updates,
+    pods,
+    policy,
+    rbac,
+    storage,
+    workloads,
+)
 from herder.api.builtin.defaults import default
 from herder.api.builtin.prepare import prepare_for_create, prepare_for_update, qos_class
 from herder.api.builtin.semantics import Document, Problems, without_repeats
@@ -37,9 +50,12 @@ _RULES: Final[dict[tuple[str, str], _Rules]] = {
         definitions.validate_definition, definitions.validate_definition_update
     ),
     ("apps", "ControllerRevision"): _Rules(workloads.validate_revision, workloads.validate_revision_update),
+    ("apps", "DaemonSet"): _Rules(daemon_sets.validate_daemon_set, daemon_sets.validate_daemon_set_update),
     ("apps", "Deployment"): _Rules(workloads.validate_deployment, workloads.validate_deployment_update),
     ("apps", "ReplicaSet"): _Rules(workloads.validate_replica_set, workloads.validate_replica_set_update),
     ("apps", "StatefulSet"): _Rules(workloads.validate_stateful_set, workloads.validate_stateful_set_update),
+    ("batch", "CronJob"): _Rules(cron_jobs.validate_cron_job, cron_jobs.validate_cron_job_update),
+    ("batch", "Job"): _Rules(jobs.validate_job, jobs.validate_job_update),
     ("coordination.k8s.io", "Lease"): _Rules(policy.validate_lease, policy.validate_lease_update),
     ("events.k8s.io", "Event"): _Rules(cluster.validate_new_event, cluster.validate_new_event_update),
     ("policy", "PodDisruptionBudget"): _Rules(policy.validate_budget, policy.validate_budget_update),

@@ -9,10 +9,13 @@ from herder.api import names
 from herder.api.builtin.semantics import Document, items, section
 from herder.api.quantity import parse_quantity
 
+_TEMPLATE: Final = ("spec.template.", "spec", "template")
 # Where the pod is in an object of each kind.
 _PODS: Final = {
     ("", "Pod"): ("",),
-    **{("apps", kind): ("spec.template.", "spec", "template") for kind in ("Deployment", "ReplicaSet", "StatefulSet")},
+    **{("apps", kind): _TEMPLATE for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
+    ("batch", "Job"): _TEMPLATE,
+    ("batch", "CronJob"): ("spec.jobTemplate.spec.template.", "spec", "jobTemplate", "spec", "template"),
 }
 _BYTES: Final = ("memory", "ephemeral-storage")
 _NO_POD: Final = "without one it matches no pod"

@@ -6,6 +6,9 @@ import base64
 from collections.abc import Callable
 from typing import Final
 
+from herder.api.builtin.cron_jobs import default_cron_job
+from herder.api.builtin.daemon_sets import default_daemon_set
+from herder.api.builtin.jobs import default_job
 from herder.api.builtin.pod_defaults import default_pod, default_template
 from herder.api.builtin.semantics import Document, ensured, items, section
 
@@ -61,6 +64,24 @@ def _stateful_set(obj: Document) -> None:
         claim.setdefault("apiVersion", "v1")
         claim.setdefault("kind", "PersistentVolumeClaim")
         _claim(claim)
+
+
+def _daemon_set(obj: Document) -> None:
+    spec = ensured(obj, "spec")
+    default_daemon_set(spec)
+    default_template(ensured(spec, "template"))
+
+
+def _job(obj: Document) -> None:
+    spec = ensured(obj, "spec")
+    default_job(obj, spec)
+    default_template(ensured(spec, "template"))
+
+
+def _cron_job(obj: Document) -> None:
+    spec = ensured(obj, "spec")
+    default_cron_job(spec)
+    default_template(ensured(ensured(ensured(spec, "jobTemplate"), "spec"), "template"))
 
 
 def _claim(obj: Document) -> None:
@@ -166,9 +187,12 @@ _DEFAULTS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("", "Secret"): _secret,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "ControllerRevision"): _revision,
+    ("apps", "DaemonSet"): _daemon_set,
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "CronJob"): _cron_job,
+    ("batch", "Job"): _job,
     (RBAC, "ClusterRoleBinding"): _binding,
     (RBAC, "RoleBinding"): _binding,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,

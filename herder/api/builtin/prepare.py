@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from herder.api.builtin.daemon_sets import count_templates
+from herder.api.builtin.jobs import select_own_pods
 from herder.api.builtin.semantics import Document, ensured, items, same, section
 from herder.api.quantity import parse_quantity
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _NO_PODS: Final = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+_NO_NODES: Final = {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0}
 
 # Kinds whose status is written through its subresource only, and what it is at first.
 _FIRST_STATUS: Final[dict[tuple[str, str], Callable[[], Document]]] = {
@@ -17,9 +20,12 @@ _FIRST_STATUS: Final[dict[tuple[str, str], Callable[[], Document]]] = {
     ("", "Namespace"): lambda: {"phase": "Active"},
     ("", "PersistentVolumeClaim"): lambda: {"phase": "Pending"},
     ("", "PersistentVolume"): lambda: {"phase": "Pending"},
+    ("apps", "DaemonSet"): lambda: dict(_NO_NODES),
     ("apps", "Deployment"): dict,
     ("apps", "ReplicaSet"): lambda: {"replicas": 0},
     ("apps", "StatefulSet"): lambda: {"replicas": 0, "availableReplicas": 0},
+    ("batch", "CronJob"): dict,
+    ("batch", "Job"): dict,
     ("policy", "PodDisruptionBudget"): lambda: dict(_NO_PODS),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): dict,
 }
@@ -27,9 +33,12 @@ _WITH_STATUS: Final = frozenset((*_FIRST_STATUS, ("", "Node")))
 _COUNTS_GENERATION: Final = frozenset(
     (
         ("", "Pod"),
+        ("apps", "DaemonSet"),
         ("apps", "Deployment"),
         ("apps", "ReplicaSet"),
         ("apps", "StatefulSet"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
         ("policy", "PodDisruptionBudget"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("scheduling.k8s.io", "PriorityClass"),
@@ -52,6 +61,10 @@ def prepare_for_create(group: str, kind: str, obj: Document) -> None:
         obj["status"]["qosClass"] = qos_class(section(obj, "spec"))
     elif key == ("", "Namespace"):
         _own_finalizer(obj)
+    elif key == ("apps", "DaemonSet"):
+        count_templates(obj, None)
+    elif key == ("batch", "Job"):
+        select_own_pods(obj)
     _drop_gated(key, obj)
     if key == ("", "PersistentVolumeClaim"):
         _same_data_source(section(obj, "spec"))
@@ -115,6 +128,8 @@ def prepare_for_update(group: str, kind: str, new: Document, old: Document) -> N
         meta["generation"] = (before or 0) + 1
     if key == ("apiextensions.k8s.io", "CustomResourceDefinition"):
         _add_stored_version(new)
+    elif key == ("apps", "DaemonSet"):
+        count_templates(new, old)
 
 
 def _keep(new: Document, old: Document, name: str) -> None:

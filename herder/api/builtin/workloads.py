@@ -61,7 +61,7 @@ def _check_pods(spec: Document, selector: Selector, called: str, out: Problems) 
     template = section(spec, "template")
     _check_labels(template, selector, out)
     check_template(template, "spec.template", out)
-    _check_restart(section(template, "spec"), called, out)
+    refuse_restart(section(template, "spec"), called, out)
 
 
 def _check_labels(template: Document, selector: Selector, out: Problems) -> None:
@@ -70,7 +70,7 @@ def _check_labels(template: Document, selector: Selector, out: Problems) -> None
         out.append(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"))
 
 
-def _check_restart(pod_spec: Document, called: str, out: Problems) -> None:
+def refuse_restart(pod_spec: Document, called: str, out: Problems) -> None:
     if pod_spec.get("restartPolicy") != "Always":
         out.append(not_supported("spec.template.spec.restartPolicy", pod_spec.get("restartPolicy", ""), ("Always",)))
     if pod_spec.get("activeDeadlineSeconds") is not None:
@@ -125,12 +125,12 @@ def _check_rolling_update(rolling: Document, field: str, out: Problems) -> None:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     out += validate_int_or_percent(unavailable, f"{field}.maxUnavailable")
     out += validate_int_or_percent(surge, f"{field}.maxSurge")
-    if _number(unavailable) == 0 and _number(surge) == 0:
+    if number_in(unavailable) == 0 and number_in(surge) == 0:
         out.append(invalid(f"{field}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
     out += validate_at_most_hundred_percent(unavailable, f"{field}.maxUnavailable")
 
 
-def _number(value: Any) -> int:
+def number_in(value: Any) -> int:
     """The number before the percent sign, or the number itself."""
     percent = percent_of(value)
     return int_value(value) if percent is None else percent
@@ -174,7 +174,7 @@ def _check_stateful_spec(spec: Document, out: Problems) -> None:
         template = section(spec, "template")
         _check_labels(template, selector, out)
         check_template(_with_claims(template, spec), "spec.template", out)
-    _check_restart(section(section(spec, "template"), "spec"), "StatefulSet", out)
+    refuse_restart(section(section(spec, "template"), "spec"), "StatefulSet", out)
 
 
 def _check_update_strategy(strategy: Document, field: str, out: Problems) -> None:
@@ -197,7 +197,7 @@ def _check_update_strategy(strategy: Document, field: str, out: Problems) -> Non
 
 def _check_unavailable(value: Any, field: str, out: Problems) -> None:
     out += validate_int_or_percent(value, field)
-    if _number(value) == 0:
+    if number_in(value) == 0:
         out.append(invalid(field, value, "cannot be 0"))
     out += validate_at_most_hundred_percent(value, field)
 

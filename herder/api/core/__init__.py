@@ -13,7 +13,7 @@ from herder.api.core.pods import Pod
 from herder.api.core.policy import PodDisruptionBudget, PriorityClass
 from herder.api.core.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from herder.api.core.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from herder.api.core.workloads import ControllerRevision, Deployment, ReplicaSet, StatefulSet
+from herder.api.core.workloads import ControllerRevision, CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -29,9 +29,12 @@ CORE_KINDS: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "ServiceAccount"): ServiceAccount,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): CustomResourceDefinition,
     ("apps", "ControllerRevision"): ControllerRevision,
+    ("apps", "DaemonSet"): DaemonSet,
     ("apps", "Deployment"): Deployment,
     ("apps", "ReplicaSet"): ReplicaSet,
     ("apps", "StatefulSet"): StatefulSet,
+    ("batch", "CronJob"): CronJob,
+    ("batch", "Job"): Job,
     ("coordination.k8s.io", "Lease"): Lease,
     ("events.k8s.io", "Event"): EventsEvent,
     ("policy", "PodDisruptionBudget"): PodDisruptionBudget,
@@ -49,10 +52,13 @@ __all__ = [
     "ClusterRoleBinding",
     "ConfigMap",
     "ControllerRevision",
+    "CronJob",
     "CustomResourceDefinition",
+    "DaemonSet",
     "Deployment",
     "Event",
     "EventsEvent",
+    "Job",
     "Lease",
     "Namespace",
     "Node",

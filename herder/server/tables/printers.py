@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from herder.server.resources import Resource
-from herder.server.tables import cluster, pods, storage, workloads
+from herder.server.tables import cluster, pods, storage, stored_only, workloads
 from herder.server.tables.columns import Printer
 from herder.server.tables.custom import custom_printer
 
@@ -20,9 +20,12 @@ _BUILTINS: dict[tuple[str, str], Printer] = {
     ("", "secrets"): storage.SECRETS,
     ("", "serviceaccounts"): cluster.PLAIN,
     ("apps", "controllerrevisions"): workloads.CONTROLLER_REVISIONS,
+    ("apps", "daemonsets"): stored_only.DAEMON_SETS,
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICA_SETS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
+    ("batch", "cronjobs"): stored_only.CRON_JOBS,
+    ("batch", "jobs"): stored_only.JOBS,
     ("coordination.k8s.io", "leases"): cluster.LEASES,
     ("events.k8s.io", "events"): cluster.EVENTS,
     ("policy", "poddisruptionbudgets"): workloads.BUDGETS,

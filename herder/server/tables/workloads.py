@@ -1,4 +1,4 @@
-"""The tables of what runs pods: deployments, replica sets, stateful sets, daemon sets, jobs, and their budgets."""
+"""The tables of what runs pods: deployments, replica sets, stateful sets, and their budgets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,6 @@ from herder.server.tables.columns import (
 )
 from herder.server.tables.selectors import NONE, selector_text
 
-# In the order in which they decide what a job is said to be.
-JOB_ENDS = (("Complete", "Complete"), ("Failed", "Failed"))
-JOB_STATES = (("Suspended", "Suspended"), ("FailureTarget", "FailureTarget"), ("SuccessCriteriaMet", "SuccessCriteriaMet"))
-
 
 def print_deployment(obj: dict[str, Any], now: float) -> list[Any]:
     spec, status = part(obj, "spec"), part(obj, "status")
@@ -33,7 +29,7 @@ def print_deployment(obj: dict[str, Any], now: float) -> list[Any]:
         status.get("updatedReplicas", 0),
         status.get("availableReplicas", 0),
         age(created(obj), now),
-        *_containers(spec),
+        *containers_of(spec),
         selector_text(spec.get("selector")),
     ]
 
@@ -46,7 +42,7 @@ def print_replica_set(obj: dict[str, Any], now: float) -> list[Any]:
         status.get("replicas", 0),
         status.get("readyReplicas", 0),
         age(created(obj), now),
-        *_containers(spec),
+        *containers_of(spec),
         selector_text(spec.get("selector")) or NONE,
     ]
 
@@ -54,7 +50,7 @@ def print_replica_set(obj: dict[str, Any], now: float) -> list[Any]:
 def print_stateful_set(obj: dict[str, Any], now: float) -> list[Any]:
     spec, status = part(obj, "spec"), part(obj, "status")
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
-    return [name_of(obj), ready, age(created(obj), now), *_containers(spec)]
+    return [name_of(obj), ready, age(created(obj), now), *containers_of(spec)]
 
 
 def print_controller_revision(obj: dict[str, Any], now: float) -> list[Any]:
@@ -69,7 +65,7 @@ def print_budget(obj: dict[str, Any], now: float) -> list[Any]:
     return [name_of(obj), *limits, part(obj, "status").get("disruptionsAllowed", 0), age(created(obj), now)]
 
 
-def _containers(spec: dict[str, Any]) -> tuple[str, str]:
+def containers_of(spec: dict[str, Any]) -> tuple[str, str]:
     containers = part(spec, "template", "spec").get("containers") or ()
     names = ",".join(one.get("name", "") for one in containers)
     return names, ",".join(one.get("image", "") for one in containers)

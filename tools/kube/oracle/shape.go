@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -27,9 +28,12 @@ var kinds = map[string]any{
 	"/ServiceAccount":        v1.ServiceAccount{},
 	"apiextensions.k8s.io/CustomResourceDefinition": apiextensionsv1.CustomResourceDefinition{},
 	"apps/ControllerRevision":                       appsv1.ControllerRevision{},
+	"apps/DaemonSet":                                appsv1.DaemonSet{},
 	"apps/Deployment":                               appsv1.Deployment{},
 	"apps/ReplicaSet":                               appsv1.ReplicaSet{},
 	"apps/StatefulSet":                              appsv1.StatefulSet{},
+	"batch/CronJob":                                 batchv1.CronJob{},
+	"batch/Job":                                     batchv1.Job{},
 	"coordination.k8s.io/Lease":                     coordinationv1.Lease{},
 	"events.k8s.io/Event":                           eventsv1.Event{},
 	"policy/PodDisruptionBudget":                    policyv1.PodDisruptionBudget{},

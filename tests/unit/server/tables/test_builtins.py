@@ -157,6 +157,29 @@ ROWS: list[tuple[str, dict[str, Any], list[Any]]] = [
         ["x", "1/1", "45s", "c,d", "img:1,img:2"],
     ),
     (
+        "daemonsets.apps",
+        {
+            "spec": {"selector": {"matchLabels": {"app": "w"}}, "template": TEMPLATE},
+            "status": {"desiredNumberScheduled": 3, "currentNumberScheduled": 2, "numberReady": 1, "updatedNumberScheduled": 2},
+        },
+        ["x", 3, 2, 1, 2, 0, "<none>", "45s", "c,d", "img:1,img:2", "app=w"],
+    ),
+    (
+        "jobs.batch",
+        {"spec": {"completions": 2, "template": TEMPLATE}, "status": {"succeeded": 1}},
+        ["x", "Running", "1/2", "", "45s", "c,d", "img:1,img:2", "<none>"],
+    ),
+    (
+        "jobs.batch",
+        {"spec": {"parallelism": 3, "template": TEMPLATE}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}},
+        ["x", "Failed", "0/1 of 3", "", "45s", "c,d", "img:1,img:2", "<none>"],
+    ),
+    (
+        "cronjobs.batch",
+        {"spec": {"schedule": "@daily", "suspend": False, "jobTemplate": {"spec": {"template": TEMPLATE}}}},
+        ["x", "@daily", "<none>", "False", 0, "<none>", "45s", "c,d", "img:1,img:2", "<none>"],
+    ),
+    (
         "controllerrevisions.apps",
         {
             "metadata": meta(ownerReferences=[{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "r", "controller": True}]),

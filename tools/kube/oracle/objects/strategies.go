@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/events/install"
@@ -16,9 +17,12 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/registry/apps/controllerrevision"
+	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
+	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/event"
@@ -61,9 +65,12 @@ func init() {
 		{Kind: "ServiceAccount"}:        serviceaccount.Strategy,
 		{Group: crdGroup, Kind: "CustomResourceDefinition"}: customresourcedefinition.NewStrategy(crdScheme),
 		{Group: "apps", Kind: "ControllerRevision"}:         controllerrevision.Strategy,
+		{Group: "apps", Kind: "DaemonSet"}:                  daemonset.Strategy,
 		{Group: "apps", Kind: "Deployment"}:                 deployment.Strategy,
 		{Group: "apps", Kind: "ReplicaSet"}:                 replicaset.Strategy,
 		{Group: "apps", Kind: "StatefulSet"}:                statefulset.Strategy,
+		{Group: "batch", Kind: "CronJob"}:                   cronjob.Strategy,
+		{Group: "batch", Kind: "Job"}:                       job.Strategy,
 		{Group: "coordination.k8s.io", Kind: "Lease"}:       lease.Strategy,
 		{Group: "events.k8s.io", Kind: "Event"}:             event.Strategy,
 		{Group: "policy", Kind: "PodDisruptionBudget"}:      poddisruptionbudget.Strategy,

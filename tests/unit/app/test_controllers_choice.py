@@ -1,0 +1,23 @@
+"""Which controllers run where, and under which rights."""
+
+from typing import Any
+
+from herder.api import account
+from herder.app.controllers_choice import controllers_for
+from herder.controllers import CONTROLLERS, EMBEDDED_ONLY
+
+
+def groups(documents: list[dict[str, Any]]) -> set[str]:
+    return {group for document in documents for rule in document.get("rules") or () for group in rule["apiGroups"]}
+
+
+def test_workloads_are_kept_in_the_embedded_engine_and_nowhere_else() -> None:
+    assert {*CONTROLLERS, *EMBEDDED_ONLY} <= set(controllers_for(embedded=True))
+    assert set(controllers_for(embedded=False)) >= set(CONTROLLERS)
+    assert not set(controllers_for(embedded=False)) & set(EMBEDDED_ONLY)
+
+
+def test_rights_over_workloads_are_given_in_the_embedded_engine_alone() -> None:
+    """A real cluster is installed with the account's own documents: whoever may not write a ReplicaSet cannot fight over one."""
+    assert "apps" not in groups(account.documents())
+    assert groups(account.embedded_documents()) == {"apps"}
