@@ -50,6 +50,12 @@ EVERYWHERE: Final[list[Document]] = [
     # To register the webhook.
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
 ]
+# What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
+EMBEDDED_ONLY: Final[list[Document]] = [
+    # Nodes that fall silent.
+    _rule("", ("nodes", "nodes/status"), "patch"),
+    _rule("coordination.k8s.io", ("leases",), *READ),
+]
 # The certificates of the webhook, which all replicas share.
 ON_SECRETS: Final[list[Document]] = [_rule("", ("secrets",), "create", "patch", "delete")]
 # Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.
@@ -62,6 +68,16 @@ ON_LEASES: Final[list[Document]] = [
 
 def documents() -> list[Document]:
     return account_documents(ACCOUNT, _NAME, EVERYWHERE, {LEASE_NAMESPACE: ON_LEASES, SYSTEM_NAMESPACE: ON_SECRETS})
+
+
+def embedded_documents() -> list[Document]:
+    """What the account may do beyond that where the engine is the embedded one."""
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": SYSTEM_NAMESPACE}
+    name = f"{_NAME}:embedded"
+    return [
+        _rbac("ClusterRole", name, "", rules=EMBEDDED_ONLY),
+        _rbac("ClusterRoleBinding", name, "", roleRef=_reference("ClusterRole", name), subjects=[subject]),
+    ]
 
 
 def account_documents(account: str, role: str, everywhere: list[Document], within: dict[str, list[Document]]) -> list[Document]:

@@ -158,3 +158,10 @@ IMPORT_SUCCEEDED: Final = "ImportSucceeded"
 PROVISIONING_SUCCEEDED: Final = "ProvisioningSucceeded"
 PROVISIONING_FAILED: Final = "ProvisioningFailed"
 NO_STORAGE: Final = "NoStorage"
+
+# Nodes that fall silent, and their pods, in Kubernetes' own words
+NODE_STATUS_UNKNOWN: Final = "NodeStatusUnknown"
+NODE_STATUS_NEVER_UPDATED: Final = "NodeStatusNeverUpdated"
+NODE_NOT_READY: Final = "NodeNotReady"
+TAINT_MANAGER_EVICTION: Final = "TaintManagerEviction"
+DELETION_BY_TAINT_MANAGER: Final = "DeletionByTaintManager"

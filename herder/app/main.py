@@ -57,6 +57,14 @@ DEFAULT_DATA = Path(".herder")
     show_default=True,
     help="Whether machines are kept and pods are placed; without, it is an API server and nothing else.",
 )
+@click.option(
+    "--node-monitor-grace-period",
+    type=controllers_command.SECONDS,
+    default=50.0,
+    show_default=True,
+    metavar="S",
+    help="How long a node may be silent before it is taken for lost.",
+)
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 def up(
     data: Path,
@@ -65,6 +73,7 @@ def up(
     runtime: str,
     kubeconfig: Path | None,
     controllers: bool,
+    node_monitor_grace_period: float,
     allow_local_imports: bool,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
@@ -75,7 +84,8 @@ def up(
     try:
         resolved = resolve(runtime, version("herder"))
         settings = Settings(
-            data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports
+            *(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig"),
+            *(controllers, allow_local_imports, ("--node-monitor-grace-period", str(node_monitor_grace_period))),
         )
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:

@@ -48,9 +48,9 @@ class Heartbeat:
         self._lease = Key(LEASE_NAMESPACE, settings.name)
         self.registered = asyncio.Event()
 
-    def node_seen(self, uid: str) -> None:
-        """The Node as others left it; empty where they deleted it."""
-        if self._uid and uid != self._uid:
+    def node_seen(self, node: Node | None) -> None:
+        """The Node as others left it; None where they deleted it. One that was taken for lost says at once that it is not."""
+        if self._uid and (node is None or node.uid != self._uid or _taken_for_lost(node)):
             self._look.set()
 
     async def run(self) -> None:
@@ -104,3 +104,7 @@ class Heartbeat:
             metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
             with contextlib.suppress(AlreadyExists):
                 await self._client.create(LEASES, {"metadata": metadata, "spec": spec})
+
+
+def _taken_for_lost(node: Node) -> bool:
+    return any(one.type == "Ready" and one.status == "Unknown" for one in node.status.conditions)

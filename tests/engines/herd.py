@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from herder.api.world import RealWorld
 from herder.app.controllers_process import NAME, Process, Settings
 from herder.controllers import CONTROLLERS
+from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.kube.leases import Settings as LeaseSettings
@@ -29,15 +30,16 @@ CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": 
 PARTS = ("all", "nodes", "controllers")
 
 
-def command(kubeconfig: Path, ready: Path, part: str = "all", nodes: int = NODES) -> list[str]:
-    return [sys.executable, "-m", "tests.engines.herd", str(kubeconfig), str(ready), "--nodes", str(nodes), "--part", part]
+def command(engine: Engine, ready: Path, part: str = "all", nodes: int = NODES) -> list[str]:
+    options = ["--nodes", str(nodes), "--part", part, *(["--embedded"] if engine.name == "embedded" else [])]
+    return [sys.executable, "-m", "tests.engines.herd", str(engine.kubeconfig), str(ready), *options]
 
 
 @contextmanager
 def run_herd(engine: Engine, folder: Path, part: str = "all", nodes: int = NODES) -> Generator[Child]:
     ready = folder / f"herd-{part}.ready"
     ready.unlink(missing_ok=True)
-    child = Child(command(engine.kubeconfig, ready, part, nodes), folder / f"herd-{part}.log", folder=ROOT)
+    child = Child(command(engine, ready, part, nodes), folder / f"herd-{part}.log", folder=ROOT)
     try:
         wait_until_file(ready, child, 60)
         yield child
@@ -50,12 +52,13 @@ def settings(count: int) -> tuple[NodeSettings, ...]:
     return tuple(NodeSettings(name=f"herd-{number + 1}", tainted=True, capacity=CAPACITY) for number in range(count))
 
 
-async def _run(kubeconfig: Path, ready: Path, part: str, nodes: int) -> None:
+async def _run(kubeconfig: Path, ready: Path, part: str, nodes: int, embedded: bool) -> None:
     async with Client(connect(kubeconfig, None, NAME), NAME) as client, asyncio.TaskGroup() as group:
         await client.wait_until_ready()
         if part != "nodes":
             # Always of the same name: one that was killed leads again at once.
-            process = Process(client, Settings(LeaseSettings(), identity="herd"), (*CONTROLLERS, scheduler(NAMES)))
+            starts = (*CONTROLLERS, *(NODE_LIFECYCLE if embedded else ()), scheduler(NAMES))
+            process = Process(client, Settings(LeaseSettings(), identity="herd"), starts)
             group.create_task(process.run(None))
         if part != "controllers":
             fleet = Fleet(client, RealWorld(), settings(nodes), CollectorRegistry())
@@ -70,8 +73,9 @@ def main() -> None:
     parser.add_argument("ready", type=Path)
     parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--nodes", type=int, default=NODES)
+    parser.add_argument("--embedded", action="store_true", help="with what a real cluster has already")
     given = parser.parse_args()
-    asyncio.run(_run(given.kubeconfig, given.ready, given.part, given.nodes))
+    asyncio.run(_run(given.kubeconfig, given.ready, given.part, given.nodes, given.embedded))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ AGGREGATION = Intent("clusterrole-aggregation-controller", user=ENGINE)
 
 async def ensure_roles(engine: Engine) -> None:
     """What is missing is made. Of what is there only what was taken away is put back, and not even that where people say so."""
-    accounts = [*account.documents(), *simulated_account.documents()]
+    accounts = [*account.documents(), *account.embedded_documents(), *simulated_account.documents()]
     own = {role["metadata"]["name"] for role in (*our_roles(), *accounts)}
     # All at once: the disk is waited for once.
     wanted = (*cluster_roles(), *cluster_role_bindings(), *accounts)
