@@ -8,7 +8,7 @@ from typing import Final, Literal
 from herder.api.core import Node
 from herder.api.core.nodes import Taint
 from herder.api.world import timestamp
-from herder.rules.plans import Document
+from herder.rules.plans import Document, moment
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -61,8 +61,8 @@ def in_order(node: Node, now: float) -> list[Document] | None:
 
 
 def with_emptying(node: Node, now: float) -> list[Document]:
-    added = {"key": emptying(node), "effect": NO_EXECUTE, "timeAdded": timestamp(now)}
-    return [*(_document(one) for one in node.spec.taints), added]
+    added = Taint(key=emptying(node) or "", effect=NO_EXECUTE, time_added=moment(now))
+    return _sorted([*node.spec.taints, added])
 
 
 def without_emptying(node: Node) -> list[Document]:
@@ -74,10 +74,16 @@ def _with(node: Node, wanted: Iterable[tuple[str, str]], now: float) -> list[Doc
     wanted = list(wanted)
     kept = [one for one in node.spec.taints if not _is_ours(one) or (one.key, one.effect) in wanted]
     there = {(one.key, one.effect) for one in kept}
-    added = [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in wanted if (key, effect) not in there]
+    added = [Taint(key=key, effect=effect, time_added=moment(now)) for key, effect in wanted if (key, effect) not in there]
     if not added and len(kept) == len(node.spec.taints):
         return None
-    return [*(_document(one) for one in kept), *added]
+    return _sorted([*kept, *added])
+
+
+def _sorted(taints: list[Taint]) -> list[Document]:
+    """Ours behind all others, in an order that does not depend on which came first."""
+    ours = sorted((one for one in taints if _is_ours(one)), key=lambda one: (one.effect == NO_EXECUTE, one.key))
+    return [_document(one) for one in (*(one for one in taints if not _is_ours(one)), *ours)]
 
 
 def _is_ours(taint: Taint) -> bool:
