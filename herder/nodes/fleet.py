@@ -30,6 +30,8 @@ from herder.rules.matching.resources import amounts
 
 log = structlog.get_logger()
 WORKERS = 32
+# How many nodes are registered at the same time.
+AT_ONCE = 64
 SHARED_STORAGE = "simulated"
 # On a Node: its agent says and does nothing, as if it were cut off.
 SILENT = f"{labels.SIMULATED}silent"
@@ -61,6 +63,7 @@ class Fleet:
         # Cut off, as users want it: what runs there goes on, and nobody hears of it.
         self._silent: dict[str, tuple[Site, Heartbeat]] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._port = endpoint.port if endpoint is not None else 0
         if endpoint is not None:
             endpoint.add(self._keeper)
@@ -82,7 +85,10 @@ class Fleet:
             await self._pods.wait_synced()
             await self._nodes.wait_synced()
             self._nodes.subscribe(lambda change: self._node_changed(change, group))
-            beats = [self._add(settings, group) for name, settings in self._asked_for.items() if name not in self._sites]
+            wanted = [
+                settings for name, settings in self._asked_for.items() if name not in self._sites and name not in self._silent
+            ]
+            beats = [self._add(settings, group, is_new=True) for settings in wanted]
             group.create_task(self._say_when_registered(beats))
             enqueue(self._pods, self._queue)
             group.create_task(workers.run())
@@ -126,7 +132,7 @@ class Fleet:
         self._sites[name], beat = self._silent.pop(name)
         self._beats[name] = (beat, group.create_task(self._go_on(name, beat)))
 
-    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup) -> Heartbeat:
+    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup, *, is_new: bool = False) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
@@ -139,7 +145,7 @@ class Fleet:
             plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site
-        beat = Heartbeat(self._client, self._world, settings, runtime.description)
+        beat = Heartbeat(self._client, self._world, settings, runtime.description, turns=self._turns, is_new=is_new)
         self._beats[settings.name] = (beat, group.create_task(self._serve(site, beat)))
         return beat
 
