@@ -8,6 +8,7 @@ from herder.controllers import CONTROLLERS
 from herder.controllers.node_lifecycle import node_lifecycle
 from herder.kube.kit import Start
 from herder.rules.node_lifecycle import Patience
+from herder.rules.placement import Scoring
 from herder.scheduler import EMBEDDED_NAMES, NAMES, scheduler
 
 
@@ -15,6 +16,7 @@ class Choices(msgspec.Struct, frozen=True):
     """What a person may choose about them."""
 
     patience: Patience = Patience()
+    scoring: Scoring = "LeastAllocated"
 
 
 def controllers_for(*, embedded: bool, choices: Choices | None = None) -> tuple[Start, ...]:
@@ -22,5 +24,5 @@ def controllers_for(*, embedded: bool, choices: Choices | None = None) -> tuple[
     has nobody else."""
     chosen = choices or Choices()
     if embedded:
-        return (*CONTROLLERS, *node_lifecycle(chosen.patience), scheduler(EMBEDDED_NAMES))
-    return (*CONTROLLERS, scheduler(NAMES))
+        return (*CONTROLLERS, *node_lifecycle(chosen.patience), scheduler(EMBEDDED_NAMES, chosen.scoring))
+    return (*CONTROLLERS, scheduler(NAMES, chosen.scoring))

@@ -14,10 +14,12 @@ from herder.app import logs
 from herder.app.address import Address, listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import WRONG_USE, Refusal
+from herder.app.scoring import scoring_option
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
     from herder.kube.webhook import Settings as WebhookSettings
+    from herder.rules.placement import Scoring
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 
@@ -69,6 +71,7 @@ class LeaseName(click.ParamType[tuple[str, str]]):
     default="",
     help="How the API server reaches it, https://HOST:PORT.  [default: by the Service herder-webhook]",
 )
+@scoring_option
 @click.option("--node-monitor-grace-period", type=SECONDS, default=50.0, hidden=True)
 @click.option("--data", type=click.Path(path_type=Path), hidden=True)
 @click.option("--identity", default="", hidden=True)
@@ -83,6 +86,7 @@ def controllers(
     metrics_listen: tuple[str, int] | None,
     webhook_listen: tuple[str, int] | None,
     webhook_url: str,
+    scoring: Scoring,
     node_monitor_grace_period: float,
     data: Path | None,
     identity: str,
@@ -108,7 +112,7 @@ def controllers(
         transport = controllers_transport(DataDirectory(data), agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd, webhook)
-        choices = Choices(Patience(grace=node_monitor_grace_period))
+        choices = Choices(Patience(grace=node_monitor_grace_period), scoring)
         # Only the supervisor of an embedded engine names its data directory. A kubeconfig may lead to any cluster.
         starts = controllers_for(embedded=data is not None, choices=choices)
         return await controllers_process.run(transport, settings, starts, listener)

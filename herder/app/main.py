@@ -18,6 +18,7 @@ from herder.app import node_command as node_command
 from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
+from herder.app.scoring import scoring_option
 from herder.cli import console as console
 from herder.cli import guest_logs as guest_logs
 from herder.cli import machines as machines
@@ -65,6 +66,7 @@ DEFAULT_DATA = Path(".herder")
     metavar="S",
     help="How long a node may be silent before it is taken for lost.",
 )
+@scoring_option
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 def up(
     data: Path,
@@ -74,6 +76,7 @@ def up(
     kubeconfig: Path | None,
     controllers: bool,
     node_monitor_grace_period: float,
+    scoring: str,
     allow_local_imports: bool,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
@@ -85,7 +88,8 @@ def up(
         resolved = resolve(runtime, version("herder"))
         settings = Settings(
             *(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig"),
-            *(controllers, allow_local_imports, ("--node-monitor-grace-period", str(node_monitor_grace_period))),
+            *(controllers, allow_local_imports),
+            ("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
         )
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:

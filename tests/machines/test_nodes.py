@@ -106,3 +106,19 @@ async def test_a_node_that_comes_back_under_its_name_is_a_new_node(herd: Herd, u
     (await herd.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT]}})).ok  # noqa: B018
     second = await herd.running(but=first["metadata"]["uid"])
     assert second["status"]["nodeName"] == name
+
+
+async def test_a_node_that_two_schedulers_overfill_runs_what_it_has_room_for(herd: Herd, unique: Unique) -> None:
+    """They did not know of each other: all three are bound, and the node looks again."""
+    node = await herd.node(unique("own"), capacity={"cpu": "1", "memory": "1Gi", "pods": "10"})
+    wanted = {"name": "main", "image": "registry.example.com/app:1", "resources": {"requests": {"cpu": "400m"}}}
+    for name in ("a", "b", "c"):
+        document = {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": [wanted]}}
+        (await herd.api.create(PODS, document, herd.namespace)).ok  # noqa: B018
+
+    async def look() -> bool:
+        found = [(one["status"]["phase"], one["status"].get("reason", "")) for one in await herd.pods()]
+        assert sorted(found) == [("Failed", "OutOfcpu"), ("Running", ""), ("Running", "")]
+        return True
+
+    await herd.eventually(look)
