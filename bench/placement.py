@@ -29,6 +29,7 @@ from herder.kube.connect import connect
 from herder.kube.resources import NODES, PODS, Key
 from herder.rules.placement import RULES, Offer, Snapshot, decide, needs_of
 from tests.agreement.kube_scheduler import configuration, start_scheduler
+from tests.engines.embedded import run_embedded
 from tests.engines.engine import Engine
 from tests.engines.install import install_on
 from tests.engines.kubernetes import run_api_server
@@ -63,6 +64,8 @@ def run(options: Options) -> Report:
         # Our scheduler knows whose pods are those of machines.
         install_on(engine, judged=False)
         measured = asyncio.run(_measure(engine, folder, nodes, pods))
+    with temporary(options) as folder, run_embedded(folder) as engine:
+        embedded = asyncio.run(_measure_embedded(engine, folder, nodes, pods))
     shown: list[Row] = []
     for case, (ours,) in rows.items():
         at_least = 5 if case in ("basic", "node affinity") else 1
@@ -72,6 +75,9 @@ def run(options: Options) -> Report:
         shown.append(
             Row(f"{case}: pods placed", "/s", found["ours"], found["theirs"], MORE, "≥ 1x", found["ours"] >= found["theirs"])
         )
+    for case, ours in embedded.items():
+        theirs = measured[case]["theirs"]
+        shown.append(Row(f"{case}: on the embedded engine", "/s", ours, theirs, MORE, "≥ 2x", ours >= 2 * theirs))
     notes = ["the API server is the real one for both, its etcd without fsync", f"{nodes} nodes, {pods} pods of each case"]
     return Report(NAME, "kube-scheduler and ours", shown, notes, ("herder", "kube-scheduler"))
 
@@ -116,6 +122,18 @@ async def _measure(engine: Engine, folder: Path, nodes: int, pods: int) -> dict[
             command = [sys.executable, "-m", "bench.placement_process", str(engine.kubeconfig)]
             await _all(client.create(PODS, pod(case, number, spec, OUR_NAME)) for number in range(pods))
             found[case]["ours"] = await _rate(client, Child(command, folder / "ours.log"), pods)
+    return found
+
+
+async def _measure_embedded(engine: Engine, folder: Path, nodes: int, pods: int) -> dict[str, float]:
+    """Our scheduler on our engine, beside what kube-scheduler did on kube-apiserver. All that is written is on the disk."""
+    found: dict[str, float] = {}
+    command = [sys.executable, "-m", "bench.placement_process", str(engine.kubeconfig)]
+    async with Client(connect(engine.kubeconfig, None, "bench"), "bench") as client:
+        await _all(client.create(NODES, node(number)) for number in range(nodes))
+        for case, spec in cases().items():
+            await _all(client.create(PODS, pod(case, number, spec, OUR_NAME)) for number in range(pods))
+            found[case] = await _rate(client, Child(command, folder / "ours.log"), pods)
     return found
 
 

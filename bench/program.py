@@ -40,7 +40,7 @@ def herder_up(folder: Path, nodes: int) -> Generator[Up]:
     where = ["--data", str(folder / "data"), "--listen", f"127.0.0.1:{port}", "--kubeconfig", str(kubeconfig)]
     before = descendants([os.getpid()])
     began = time.perf_counter()
-    child = Child([str(find_program()), "up", *where, "--nodes", str(nodes)], folder / "herder.log")
+    child = Child([str(find_program()), "up", *where, "--nodes", str(nodes), "--runtime", "simulated"], folder / "herder.log")
     try:
         wait_until_file(kubeconfig, child, 30)
         engine = read_kubeconfig("embedded", kubeconfig, folder)

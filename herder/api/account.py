@@ -65,6 +65,12 @@ EMBEDDED_ONLY: Final[list[Document]] = [
     _rule("apps", ("deployments/status", "replicasets/status"), "patch"),
     _rule("apps", ("deployments/finalizers", "replicasets/finalizers"), "update"),
 ]
+# What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
+EMBEDDED_ONLY: Final[list[Document]] = [
+    # Nodes that fall silent.
+    _rule("", ("nodes", "nodes/status"), "patch"),
+    _rule("coordination.k8s.io", ("leases",), *READ),
+]
 # The certificates of the webhook, which all replicas share.
 ON_SECRETS: Final[list[Document]] = [_rule("", ("secrets",), "create", "patch", "delete")]
 # Where clusters keep their leases: to agree on who leads. What is to be created has no name yet.

@@ -178,3 +178,10 @@ PROGRESS_DEADLINE_EXCEEDED: Final = "ProgressDeadlineExceeded"
 DEPLOYMENT_PAUSED: Final = "DeploymentPaused"
 DEPLOYMENT_RESUMED: Final = "DeploymentResumed"
 SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
+
+# Nodes that fall silent, and their pods, in Kubernetes' own words
+NODE_STATUS_UNKNOWN: Final = "NodeStatusUnknown"
+NODE_STATUS_NEVER_UPDATED: Final = "NodeStatusNeverUpdated"
+NODE_NOT_READY: Final = "NodeNotReady"
+TAINT_MANAGER_EVICTION: Final = "TaintManagerEviction"
+DELETION_BY_TAINT_MANAGER: Final = "DeletionByTaintManager"

@@ -14,10 +14,12 @@ from herder.app import logs
 from herder.app.address import Address, listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import WRONG_USE, Refusal
+from herder.app.scoring import scoring_option
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
     from herder.kube.webhook import Settings as WebhookSettings
+    from herder.rules.placement import Scoring
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 
@@ -69,6 +71,8 @@ class LeaseName(click.ParamType[tuple[str, str]]):
     default="",
     help="How the API server reaches it, https://HOST:PORT.  [default: by the Service herder-webhook]",
 )
+@scoring_option
+@click.option("--node-monitor-grace-period", type=SECONDS, default=50.0, hidden=True)
 @click.option("--data", type=click.Path(path_type=Path), hidden=True)
 @click.option("--identity", default="", hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
@@ -82,6 +86,8 @@ def controllers(
     metrics_listen: tuple[str, int] | None,
     webhook_listen: tuple[str, int] | None,
     webhook_url: str,
+    scoring: Scoring,
+    node_monitor_grace_period: float,
     data: Path | None,
     identity: str,
     ready_fd: int | None,
@@ -92,10 +98,11 @@ def controllers(
     """
     from herder.app import controllers_process
     from herder.app.cluster import connect_to
-    from herder.app.controllers_choice import controllers_for
+    from herder.app.controllers_choice import Choices, controllers_for
     from herder.app.identities import controllers_transport
     from herder.kube.leases import Settings as LeaseSettings
     from herder.kube.resources import Key
+    from herder.rules.node_lifecycle import Patience
 
     # Under `herder up` only what a person has to know: its terminal is for that.
     logs.configure("controllers", logging.WARNING if data else logging.INFO)
@@ -105,8 +112,10 @@ def controllers(
         transport = controllers_transport(DataDirectory(data), agent) if data else connect_to(kubeconfig, context, agent)
         listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd, webhook)
+        choices = Choices(Patience(grace=node_monitor_grace_period), scoring)
         # Only the supervisor of an embedded engine names its data directory. A kubeconfig may lead to any cluster.
-        return await controllers_process.run(transport, settings, controllers_for(embedded=data is not None), listener)
+        starts = controllers_for(embedded=data is not None, choices=choices)
+        return await controllers_process.run(transport, settings, starts, listener)
 
     try:
         times = LeaseSettings(Key(*lease), lease_duration, renew_deadline, retry_period)

@@ -18,6 +18,7 @@ from herder.app import node_command as node_command
 from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
+from herder.app.scoring import scoring_option
 from herder.cli import console as console
 from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs
@@ -59,6 +60,15 @@ DEFAULT_DATA = Path(".herder")
     show_default=True,
     help="Whether machines are kept and pods are placed; without, it is an API server and nothing else.",
 )
+@click.option(
+    "--node-monitor-grace-period",
+    type=controllers_command.SECONDS,
+    default=50.0,
+    show_default=True,
+    metavar="S",
+    help="How long a node may be silent before it is taken for lost.",
+)
+@scoring_option
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 def up(
     data: Path,
@@ -67,6 +77,8 @@ def up(
     runtime: str,
     kubeconfig: Path | None,
     controllers: bool,
+    node_monitor_grace_period: float,
+    scoring: str,
     allow_local_imports: bool,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
@@ -77,7 +89,9 @@ def up(
     try:
         resolved = resolve(runtime, version("herder"))
         settings = Settings(
-            data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports
+            *(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig"),
+            *(controllers, allow_local_imports),
+            ("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
         )
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:

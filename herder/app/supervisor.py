@@ -39,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True):
     kubeconfig: Path
     controllers: bool = True
     allow_local_imports: bool = False
+    # What a person chose of how the controllers work.
+    controllers_options: tuple[str, ...] = ()
 
     @property
     def listen(self) -> str:
@@ -103,7 +105,8 @@ class Supervisor:
         # It holds the lock as well: as long as it lives nobody else may begin under its identity.
         children = [engine]
         if self._settings.controllers:
-            children.append(Child("controllers", ["controllers", "--data", data, *CONTROLLERS_LEASE], [self._directory.lock]))
+            arguments = ["controllers", "--data", data, *CONTROLLERS_LEASE, *self._settings.controllers_options]
+            children.append(Child("controllers", arguments, [self._directory.lock]))
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []

@@ -10,7 +10,7 @@ from herder.cli.tables import table
 from herder.kube.client import Client, Selection
 from herder.kube.errors import NotFound
 from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
-from herder.rules.placement import RULES
+from herder.rules.placement import Scoring, rules_with
 from herder.rules.placement.explain import Explanation, Row, explain
 from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
 
@@ -21,9 +21,11 @@ class NoSuch(Exception):
     """What was asked about is not there; the text says so to a person."""
 
 
-async def explain_placement(client: Client, asked: str, namespace: str, show: Callable[[str], None]) -> None:
+async def explain_placement(
+    client: Client, asked: str, namespace: str, show: Callable[[str], None], scoring: Scoring = "LeastAllocated"
+) -> None:
     pod = await _find(client, asked, namespace)
-    found = explain(pod, snapshot_of(await gather(client)), RULES)
+    found = explain(pod, snapshot_of(await gather(client)), rules_with(scoring))
     for line in lines(pod, found):
         show(line)
 

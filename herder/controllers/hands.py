@@ -3,13 +3,14 @@ the next look then starts from there, and not from before."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from herder.api.meta import Identified
 from herder.kube.cache import Cache, Stored
-from herder.kube.client import Client
+from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from herder.kube.events import Recorder
 from herder.kube.resources import Key
@@ -65,6 +66,15 @@ class Hands:
             )
         except NotFound:
             return
+        await cache.wait_seen(made.metadata.resource_version)
+
+    async def mark(
+        self, cache: Cache[Any], stored: Stored[Any], conditions: Sequence[Document], *, unchanged: bool = False
+    ) -> None:
+        """Conditions of something whose status is another's to write; all others stay. `unchanged`: only of what we have seen."""
+        metadata = {"uid": stored.uid, **({"resourceVersion": str(stored.version)} if unchanged else {})}
+        patch = {"metadata": metadata, "status": {"conditions": list(conditions)}}
+        made = await self._client.patch(cache.resource, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH)
         await cache.wait_seen(made.metadata.resource_version)
 
     def tell(self, thing: Identified, events: tuple[Event, ...]) -> None:

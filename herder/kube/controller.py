@@ -19,6 +19,8 @@ from herder.kube.resources import Key
 log = structlog.get_logger()
 # A reconcile asks an API server a few things: one that takes this long hangs.
 LIMIT = 300.0
+# Clocks are rounded: a look that comes a hair too early must not be followed by the next at the very same time, for ever.
+SOONEST = 0.001
 
 
 class Outcome(enum.Enum):
@@ -129,7 +131,7 @@ class Work:
         self._queue.forget(key)
         if isinstance(result, Later):
             self._count("later")
-            self._queue.add_after(key, result.seconds)
+            self._queue.add_after(key, max(result.seconds, SOONEST) if result.seconds > 0 else 0.0)
         else:
             self._count("done")
 

@@ -66,7 +66,7 @@ class NodeAgent:
         heartbeat = Heartbeat(self._client, self._world, self._settings, host, keeper.end_all)
         heartbeat.registered = self.registered
         itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
-        itself.subscribe(lambda change: heartbeat.node_seen(change.new.view.uid if change.new else ""))
+        itself.subscribe(lambda change: heartbeat.node_seen(change.new.view if change.new else None))
         if self._parts.endpoint is not None:
             self._parts.endpoint.add(keeper)
         for work in site.works():

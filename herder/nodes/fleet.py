@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from herder.api import labels
 from herder.api.core import Node
 from herder.api.world import World
-from herder.kube.cache import Cache, Change
+from herder.kube.cache import Cache, Change, Stored
 from herder.kube.client import Client, Selection
 from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
@@ -31,7 +31,11 @@ from herder.rules.matching.resources import amounts
 
 log = structlog.get_logger()
 WORKERS = 32
+# How many nodes are registered at the same time.
+AT_ONCE = 64
 SHARED_STORAGE = "simulated"
+# On a Node: its agent says and does nothing, as if it were cut off.
+SILENT = f"{labels.SIMULATED}silent"
 SIMULATED = Selection(labels=f"{labels.RUNTIME}=simulated")
 
 
@@ -57,8 +61,11 @@ class Fleet:
         self._pods = Cache(client, PODS, Selection(), world)
         self._queue = Queue(world, "pods", registry=registry, backoff=SOON_AGAIN)
         self._sites: dict[str, Site] = {}
-        self._beats: dict[str, asyncio.Task[None]] = {}
+        self._beats: dict[str, tuple[Heartbeat, asyncio.Task[None]]] = {}
+        # Cut off, as users want it: what runs there goes on, and nobody hears of it.
+        self._silent: dict[str, tuple[Site, Heartbeat]] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._port = endpoint.port if endpoint is not None else 0
         if endpoint is not None:
             endpoint.add(self._keeper)
@@ -70,7 +77,7 @@ class Fleet:
             await self._run(workers)
         finally:
             self._keeper.close()
-            for site in self._sites.values():
+            for site in (*self._sites.values(), *(site for site, _ in self._silent.values())):
                 await _close(site)
 
     async def _run(self, workers: Workers) -> None:
@@ -80,7 +87,10 @@ class Fleet:
             await self._pods.wait_synced()
             await self._nodes.wait_synced()
             self._nodes.subscribe(lambda change: self._node_changed(change, group))
-            beats = [self._add(settings, group) for name, settings in self._asked_for.items() if name not in self._sites]
+            wanted = [
+                settings for name, settings in self._asked_for.items() if name not in self._sites and name not in self._silent
+            ]
+            beats = [self._add(settings, group, is_new=True) for settings in wanted]
             group.create_task(self._say_when_registered(beats))
             enqueue(self._pods, self._queue)
             group.create_task(workers.run())
@@ -93,17 +103,38 @@ class Fleet:
     def _node_changed(self, change: Change[Node], group: asyncio.TaskGroup) -> None:
         name = change.key.name
         if change.new is None:
-            # Taken away: its guests are gone with it, and it is not made again.
-            if beat := self._beats.pop(name, None):
-                beat.cancel()
-            if site := self._sites.pop(name, None):
-                self._keeper.leave(site.name)
-                group.create_task(_close(site))
+            self._take_away(name, group)
+        elif _is_silent(change.new):
+            self._fall_silent(name)
+        elif name in self._silent:
+            self._speak_again(name, group)
         elif name not in self._sites:
             settings = self._asked_for.get(name) or NodeSettings(name=name)
             self._add(_as_written(settings, change.new.view), group)
+        elif b'"Unknown"' in change.new.raw and name in self._beats:
+            # Only these are read: there may be thousands.
+            self._beats[name][0].node_seen(change.new.view)
 
-    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup) -> Heartbeat:
+    def _take_away(self, name: str, group: asyncio.TaskGroup) -> None:
+        """Its guests are gone with it, and it is not made again."""
+        if name in self._beats:
+            self._beats.pop(name)[1].cancel()
+        site = self._sites.pop(name, None) or self._silent.pop(name, (None, None))[0]
+        if site is not None:
+            self._keeper.leave(site.name)
+            group.create_task(_close(site))
+
+    def _fall_silent(self, name: str) -> None:
+        if name in self._sites and name in self._beats:
+            beat, task = self._beats.pop(name)
+            task.cancel()
+            self._silent[name] = (self._sites.pop(name), beat)
+
+    def _speak_again(self, name: str, group: asyncio.TaskGroup) -> None:
+        self._sites[name], beat = self._silent.pop(name)
+        self._beats[name] = (beat, group.create_task(self._go_on(name, beat)))
+
+    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup, *, is_new: bool = False) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
@@ -117,15 +148,18 @@ class Fleet:
             plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site
-        beat = Heartbeat(self._client, self._world, settings, runtime.description)
-        self._beats[settings.name] = group.create_task(self._serve(site, beat))
+        beat = Heartbeat(self._client, self._world, settings, runtime.description, turns=self._turns, is_new=is_new)
+        self._beats[settings.name] = (beat, group.create_task(self._serve(site, beat)))
         return beat
 
     async def _serve(self, site: Site, beat: Heartbeat) -> None:
         for work in site.works():
             await work.open(self._keeper.changed)
-        # Pods that were bound to it before we knew of it.
-        for key in self._keeper.keys_on(site.name):
+        await self._go_on(site.name, beat)
+
+    async def _go_on(self, name: str, beat: Heartbeat) -> None:
+        # Pods that were bound to it, or changed, before we knew of it.
+        for key in self._keeper.keys_on(name):
             self._queue.add(key)
         await beat.run()
 
@@ -133,6 +167,10 @@ class Fleet:
 async def _close(site: Site) -> None:
     for work in site.works():
         await work.close()
+
+
+def _is_silent(stored: Stored[Node]) -> bool:
+    return SILENT.encode() in stored.raw and stored.view.annotations.get(SILENT) == "true"
 
 
 def _as_written(settings: NodeSettings, node: Node) -> NodeSettings:

@@ -34,30 +34,37 @@ class Heartbeat:
         settings: NodeSettings,
         host: Host,
         fenced: Callable[[], Awaitable[None]] = _nothing_to_end,
+        turns: asyncio.Semaphore | None = None,
+        *,
+        is_new: bool = False,
     ) -> None:
         """`fenced` ends whatever runs here. A Node that was deleted means that its guests may be started elsewhere, so none may be
-        left before the node is registered anew."""
+        left before the node is registered anew. `turns` are for those who register by the thousand: an API server takes only so
+        many requests at once. `is_new`: it is known that there is no such Node yet, so nobody need be asked."""
         self._client = client
         self._world = world
         self._settings = settings
         self._host = host
         self._key = Key("", settings.name)
         self._fenced = fenced
+        self._turns = turns or asyncio.Semaphore()
+        self._is_new = is_new
         self._uid = ""
         self._look = asyncio.Event()
         self._lease = Key(LEASE_NAMESPACE, settings.name)
         self.registered = asyncio.Event()
 
-    def node_seen(self, uid: str) -> None:
-        """The Node as others left it; empty where they deleted it."""
-        if self._uid and uid != self._uid:
+    def node_seen(self, node: Node | None) -> None:
+        """The Node as others left it; None where they deleted it. One that was taken for lost says at once that it is not."""
+        if self._uid and (node is None or node.uid != self._uid or _taken_for_lost(node)):
             self._look.set()
 
     async def run(self) -> None:
         """For as long as it is let: an API server that is away is waited for."""
         while True:
             try:
-                await self._register()
+                async with self._turns:
+                    await self._register()
                 self.registered.set()
                 await self._renew_for(self._settings.status_every)
             except KubeError as error:
@@ -67,40 +74,67 @@ class Heartbeat:
     async def _renew_for(self, seconds: float) -> None:
         """Then the whole status is said again."""
         end = asyncio.get_running_loop().time() + seconds
-        while asyncio.get_running_loop().time() < end and not self._look.is_set():
-            await self._renew()
+        while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._settings.renew_every):
                     await self._look.wait()
+            if self._look.is_set() or asyncio.get_running_loop().time() >= end:
+                return
+            await self._renew()
 
     async def _register(self) -> None:
         self._look.clear()
+        if self._is_new and (made := await self._make()) is not None:
+            self._uid, self._is_new = made.uid, False
+            await self._begin_lease()
+            return
+        self._is_new = False
         node = await self._client.find(NODES, self._key)
         if node is None or (self._uid and node.uid != self._uid):
             await self._fenced()
-        node = node or await self._make()
+        node = node or await self._make() or await self._client.get(NODES, self._key)
         self._uid = node.uid
         missing = {name: value for name, value in node_labels(self._settings, self._host).items() if name not in node.labels}
         if missing:
             node = await self._client.patch(NODES, self._key, {"metadata": {"labels": missing}})
         patch: Document = {"status": node_status(self._settings, self._host, node, self._world.now())}
         await self._client.patch(NODES, self._key, patch, subresource="status", content_type=STRATEGIC_PATCH)
+        await self._renew()
 
-    async def _make(self) -> Node:
+    async def _make(self) -> Node | None:
+        """With its status, in one write. None where there is such a Node already."""
+        document = node_document(self._settings, self._host)
+        document["status"] = node_status(self._settings, self._host, None, self._world.now())
         try:
-            return await self._client.create(NODES, node_document(self._settings, self._host))
+            return await self._client.create(NODES, document)
         except AlreadyExists:
-            return await self._client.get(NODES, self._key)
+            return None
 
     async def _renew(self) -> None:
-        spec = {
+        try:
+            await self._client.patch(LEASES, self._lease, {"spec": self._renewal()})
+        except NotFound:
+            with contextlib.suppress(AlreadyExists):
+                await self._make_lease()
+
+    async def _begin_lease(self) -> None:
+        """That of a new node is seldom there already."""
+        try:
+            await self._make_lease()
+        except AlreadyExists:
+            await self._renew()
+
+    async def _make_lease(self) -> None:
+        metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
+        await self._client.create(LEASES, {"metadata": metadata, "spec": self._renewal()})
+
+    def _renewal(self) -> Document:
+        return {
             "holderIdentity": self._settings.name,
             "leaseDurationSeconds": self._settings.lease_seconds,
             "renewTime": micro_timestamp(self._world.now()),
         }
-        try:
-            await self._client.patch(LEASES, self._lease, {"spec": spec})
-        except NotFound:
-            metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
-            with contextlib.suppress(AlreadyExists):
-                await self._client.create(LEASES, {"metadata": metadata, "spec": spec})
+
+
+def _taken_for_lost(node: Node) -> bool:
+    return any(one.type == "Ready" and one.status == "Unknown" for one in node.status.conditions)

@@ -19,7 +19,7 @@ from herder.kube.enqueue import controlled_by
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
 from herder.kube.resources import INSTANCES, PODS, Key
-from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, decide, message, needs_of, still_fits
+from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, Rule, decide, message, needs_of, still_fits
 from herder.rules.placement.storage import is_bound
 from herder.scheduler.hands import Hands
 from herder.scheduler.line import Line
@@ -37,8 +37,9 @@ IN_A_ROW = 4
 class Scheduler:
     name = "scheduler"
 
-    def __init__(self, kit: Kit, names: tuple[str, ...]) -> None:
+    def __init__(self, kit: Kit, names: tuple[str, ...], rules: tuple[Rule, ...] = RULES) -> None:
         self._names = names
+        self._rules = rules
         self._hands = Hands(kit)
         self._metrics = scheduler_metrics_of(kit.registry)
         self._line = Line()
@@ -130,7 +131,7 @@ class Scheduler:
     def _place(self, stored: Stored[Pod], needs: Needs) -> None:
         self._view.undo(stored.key)
         with self._metrics.deciding.time():
-            decision = decide(needs, self._view.snapshot, RULES)
+            decision = decide(needs, self._view.snapshot, self._rules)
         if not decision.node:
             self._park(stored, needs, decision)
         elif self._unbound_claims(needs):
@@ -149,7 +150,7 @@ class Scheduler:
     def _reserve(self, stored: Stored[Pod], needs: Needs, decision: Decision) -> None:
         """Its volumes are made where it goes: it holds its room there until they are."""
         self._view.assume(stored.key, needs, decision.node)
-        self._waiting.add(Waiter(stored.key, needs, tuple(rule for rule in RULES if rule.name == "volumes")))
+        self._waiting.add(Waiter(stored.key, needs, tuple(rule for rule in self._rules if rule.name == "volumes")))
         self._count_waiting()
         self._write(self._choose(needs, decision.node))
 

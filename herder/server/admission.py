@@ -12,6 +12,9 @@ from herder.server.store import Record
 if TYPE_CHECKING:
     from herder.server.engine import Engine
 
+# Nodes that are away for a moment keep their pods: they are evicted after so long, unless they say something else.
+PATIENCE_WITH_NODES = 300
+AWAY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 # Without these nothing else works, so they cannot be deleted.
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
@@ -30,7 +33,9 @@ def admit_create(engine: Engine, served: Served, namespace: str, document: dict[
     check_namespace_open(engine, served, namespace, name)
     if served.table == "persistentvolumeclaims":
         return _storage_class(engine, document)
-    return _priority(engine, served, name, document) if served.table == "pods" else {}
+    if served.table != "pods":
+        return {}
+    return {**patience_with_nodes(document), **_priority(engine, served, name, document)}
 
 
 def _storage_class(engine: Engine, claim: dict[str, Any]) -> dict[str, Any]:
@@ -74,6 +79,24 @@ def _priority(engine: Engine, served: Served, name: str, pod: dict[str, Any]) ->
     given: dict[str, Any] = {"priorityClassName": found.name} if found is not None else {}
     policy = spec.get("preemptionPolicy") or document.get("preemptionPolicy", "PreemptLowerPriority")
     return {**given, "priority": value, "preemptionPolicy": policy}
+
+
+def patience_with_nodes(pod: dict[str, Any]) -> dict[str, Any]:
+    """As Kubernetes' DefaultTolerationSeconds. A spec that is empty is one that is known already, with all that it was given."""
+    spec = pod.get("spec")
+    said = spec.get("tolerations") or [] if isinstance(spec, dict) else None
+    if not spec or not isinstance(said, list) or not all(isinstance(one, dict) for one in said):
+        return {}
+    added = [_patience(taint) for taint in AWAY_TAINTS if not any(_covers(one, taint) for one in said)]
+    return {"tolerations": [*said, *added]} if added else {}
+
+
+def _patience(taint: str) -> dict[str, Any]:
+    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": PATIENCE_WITH_NODES}
+
+
+def _covers(toleration: dict[str, Any], taint: str) -> bool:
+    return toleration.get("key") in (taint, "", None) and toleration.get("effect") in ("NoExecute", "", None)
 
 
 def _default_class(engine: Engine) -> Record | None:

@@ -51,6 +51,38 @@ async def test_a_pod(api: Api, namespace: str) -> None:
     assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
+def patience(taint: str, seconds: int = 300) -> Json:
+    return {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+NOT_READY, UNREACHABLE = patience("not-ready"), patience("unreachable")
+ANYTHING = {"operator": "Exists"}
+OTHER = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"),
+    [
+        ([], [NOT_READY, UNREACHABLE]),
+        ([OTHER], [OTHER, NOT_READY, UNREACHABLE]),
+        ([patience("not-ready", 7)], [patience("not-ready", 7), UNREACHABLE]),
+        ([patience("unreachable", 7)], [patience("unreachable", 7), NOT_READY]),
+        ([ANYTHING], [ANYTHING]),
+    ],
+)
+async def test_a_pod_bears_five_minutes_with_a_node_that_is_away(
+    api: Api, namespace: str, said: list[Json], stored: list[Json]
+) -> None:
+    # The third of a kind is written the short way.
+    spec: Json = {"tolerations": said} if said else {}
+    made = [(await api.create(PODS, pod(name, **spec), namespace)).ok for name in ("a", "b", "c")]
+    assert [one["spec"]["tolerations"] for one in made] == [stored] * 3
+    assert sum("f:tolerations" in str(one["metadata"]["managedFields"]) for one in made) == (3 if said else 0)
+    kept = {name: value for name, value in made[0]["spec"].items() if name != "tolerations"}
+    again = {"metadata": {"name": "a"}, "spec": {**kept, **spec}}
+    assert (await api.update(PODS, again, namespace)).ok["spec"]["tolerations"] == stored
+
+
 @pytest.mark.parametrize(
     ("image", "policy"), [("app", "Always"), ("app:latest", "Always"), ("app:1", "IfNotPresent"), ("host:5000/app", "Always")]
 )

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from herder.api.world import RealWorld
 from herder.app.controllers_process import NAME, Process, Settings
 from herder.controllers import CONTROLLERS, EMBEDDED_ONLY
+from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.kube.leases import Settings as LeaseSettings
@@ -56,8 +57,8 @@ async def _run(kubeconfig: Path, ready: Path, part: str, nodes: int, embedded: b
         await client.wait_until_ready()
         if part != "nodes":
             # Always of the same name: one that was killed leads again at once.
-            more = EMBEDDED_ONLY if embedded else ()
-            process = Process(client, Settings(LeaseSettings(), identity="herd"), (*CONTROLLERS, *more, scheduler(NAMES)))
+            starts = (*CONTROLLERS, *((*EMBEDDED_ONLY, *NODE_LIFECYCLE) if embedded else ()), scheduler(NAMES))
+            process = Process(client, Settings(LeaseSettings(), identity="herd"), starts)
             group.create_task(process.run(None))
         if part != "controllers":
             fleet = Fleet(client, RealWorld(), settings(nodes), CollectorRegistry())
@@ -72,7 +73,7 @@ def main() -> None:
     parser.add_argument("ready", type=Path)
     parser.add_argument("--part", choices=PARTS, default=PARTS[0])
     parser.add_argument("--nodes", type=int, default=NODES)
-    parser.add_argument("--embedded", action="store_true")
+    parser.add_argument("--embedded", action="store_true", help="with what a real cluster has already")
     given = parser.parse_args()
     asyncio.run(_run(given.kubeconfig, given.ready, given.part, given.nodes, given.embedded))
 

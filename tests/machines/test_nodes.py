@@ -16,12 +16,19 @@ async def _pair(herd: Herd, unique: Unique) -> tuple[str, str, str]:
     return label, await herd.node(label), await herd.node(label)
 
 
-async def _silence(herd: Herd, node: str, status: str = "Unknown") -> None:
-    """As the node lifecycle does to a node that does not renew its lease."""
+async def _cut_off(herd: Herd, node: str) -> None:
+    """As the node lifecycle sees a node that does not renew its lease, without the wait for that."""
+    annotations = {f"{labels.SIMULATED}silent": "true"}
+    (await herd.api.patch(NODES, node, {"metadata": {"annotations": annotations}})).ok  # noqa: B018
     moment = timestamp(1_900_000_000)
-    condition = {"type": "Ready", "status": status, "reason": "NodeStatusUnknown", "message": "", "lastTransitionTime": moment}
+    condition = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "", "lastTransitionTime": moment}
     patch = {"status": {"conditions": [condition]}}
     (await herd.api.patch(NODES, node, patch, subresource="status", kind="strategic")).ok  # noqa: B018
+
+
+async def _reconnect(herd: Herd, node: str) -> None:
+    annotations = {f"{labels.SIMULATED}silent": None}
+    (await herd.api.patch(NODES, node, {"metadata": {"annotations": annotations}})).ok  # noqa: B018
 
 
 async def test_a_machine_whose_node_is_deleted_runs_on_another(herd: Herd, unique: Unique) -> None:
@@ -53,11 +60,11 @@ async def test_a_machine_on_a_silent_node_is_not_started_a_second_time(herd: Her
     await herd.make(nodeSelector={label: "yes"})
     first = await herd.running()
     silent = first["status"]["nodeName"]
-    await _silence(herd, silent)
+    await _cut_off(herd, silent)
     unknown = await herd.shows("Unknown", reason="NodeNotFenced")
     assert f"node {silent} does not answer" in unknown["status"]["message"]
     assert [pod["metadata"]["name"] for pod in await herd.pods()] == [first["status"]["launcherPodName"]]
-    await _silence(herd, silent, "True")
+    await _reconnect(herd, silent)
     back = await herd.running()
     assert back["metadata"]["uid"] == first["metadata"]["uid"]
 
@@ -99,3 +106,19 @@ async def test_a_node_that_comes_back_under_its_name_is_a_new_node(herd: Herd, u
     (await herd.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT]}})).ok  # noqa: B018
     second = await herd.running(but=first["metadata"]["uid"])
     assert second["status"]["nodeName"] == name
+
+
+async def test_a_node_that_two_schedulers_overfill_runs_what_it_has_room_for(herd: Herd, unique: Unique) -> None:
+    """They did not know of each other: all three are bound, and the node looks again."""
+    node = await herd.node(unique("own"), capacity={"cpu": "1", "memory": "1Gi", "pods": "10"})
+    wanted = {"name": "main", "image": "registry.example.com/app:1", "resources": {"requests": {"cpu": "400m"}}}
+    for name in ("a", "b", "c"):
+        document = {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": [wanted]}}
+        (await herd.api.create(PODS, document, herd.namespace)).ok  # noqa: B018
+
+    async def look() -> bool:
+        found = [(one["status"]["phase"], one["status"].get("reason", "")) for one in await herd.pods()]
+        assert sorted(found) == [("Failed", "OutOfcpu"), ("Running", ""), ("Running", "")]
+        return True
+
+    await herd.eventually(look)

@@ -52,13 +52,17 @@ def _ended(phase: InstancePhase, pod: Pod, report: GuestReport | None) -> Observ
 
 
 def answers(node: Node | None) -> bool:
-    if node is None:
-        return False
-    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     # A node that never said anything is new, not lost.
-    return ready is None or ready.status != "Unknown"
+    return node is not None and _ready(node) != "Unknown"
 
 
 def fenced(node: Node | None) -> bool:
-    """Whether it is certain that nothing runs there any more: the Node is gone, or someone vouches for it by the taint."""
-    return node is None or any(taint.key == labels.OUT_OF_SERVICE_TAINT for taint in node.spec.taints)
+    """Whether it is certain that nothing runs there any more: the Node is gone, or someone vouches for it by the taint. A node that
+    says itself that it is well is believed more than that: what it runs is ended by its agent."""
+    if node is None:
+        return True
+    return _ready(node) != "True" and any(taint.key == labels.OUT_OF_SERVICE_TAINT for taint in node.spec.taints)
+
+
+def _ready(node: Node) -> str | None:
+    return next((one.status for one in node.status.conditions if one.type == "Ready"), None)

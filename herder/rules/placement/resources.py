@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -17,9 +18,19 @@ TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
 
 
+Scoring = Literal["LeastAllocated", "MostAllocated"]
+SCORINGS: tuple[Scoring, ...] = ("LeastAllocated", "MostAllocated")
+
+
 class Resources(Rule):
+    """`scoring`, in kube-scheduler's words: the emptier the better, so that pods share what there is; or the fuller the better, so
+    that nodes become empty and can be switched off."""
+
     name = "resources"
     listens = frozenset({What.NODE_CAME, What.NODE_CHANGED, What.POD_WENT})
+
+    def __init__(self, scoring: Scoring = "LeastAllocated") -> None:
+        self._full = scoring == "MostAllocated"
 
     def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
         refusals: list[Refusal] = []
@@ -30,14 +41,14 @@ class Resources(Rule):
         return refusals
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
-        """The emptier the better, and the better balanced the better; each counts as much."""
+        """The emptier (or fuller) the better, and the better balanced the better; each counts as much."""
         cpu, memory = _share(snapshot, CPU, 0, pod.counted[0]), _share(snapshot, MEMORY, 1, pod.counted[1])
         if cpu is None or memory is None:
             return None
         before, after = (one - other for one, other in zip(cpu, memory, strict=True))
-        empty = BEST - (cpu[1] + memory[1]) * (BEST / 2)
+        taken = (cpu[1] + memory[1]) * (BEST / 2)
         balance = np.abs(before) - np.abs(after)
-        return empty + balance * (BEST / 4) + 0.75 * BEST
+        return (taken if self._full else BEST - taken) + balance * (BEST / 4) + 0.75 * BEST
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         """Only where it would find room now: many pods may wait for room, and few places become free at a time."""

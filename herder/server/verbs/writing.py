@@ -8,7 +8,7 @@ import msgspec
 
 from herder.api.problems import Problem, invalid, not_supported
 from herder.server import status
-from herder.server.admission import admit_create
+from herder.server.admission import admit_create, patience_with_nodes
 from herder.server.bodies import as_object, media_type, parse, read_document
 from herder.server.engine import Engine
 from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, metadata_of
@@ -71,6 +71,9 @@ async def update(engine: Engine, served: Served, target: Target, request: Reques
     if engine.store.latest(served.table, key) is None and served.table in CREATE_ON_UPDATE and not target.subresource:
         engine.access.authorize(request, target, "create")
         return await create(engine, served, target, request)
+    if served.table == "pods" and not target.subresource and (given := patience_with_nodes(document)):
+        # Who sends the manifest again that the pod was made from does not mean to take away what it was given.
+        document["spec"].update(given)
     outcome = await engine.writes.update(served, key, lambda _: document, intent_of(request, target, typed))
     return _answer(engine, served, request, outcome)
 

@@ -9,6 +9,7 @@ import msgspec
 from herder.api import labels
 from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE
 from herder.controllers import CONTROLLERS
+from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.client import Client
 from herder.kube.errors import KubeError
 from herder.kube.resources import INSTANCES, MACHINES, NODES, PODS, Key
@@ -99,7 +100,7 @@ def nothing_left(left: dict[str, bytes]) -> str:
 
 
 def herd(name: str, *steps: Step, expect: Any = runs) -> Scenario:
-    everything = (*CONTROLLERS, scheduler(NAMES))
+    everything = (*CONTROLLERS, *NODE_LIFECYCLE, scheduler(NAMES))
     return Scenario(
         name,
         kinds=(MACHINE, INSTANCE, DATA_VOLUME),

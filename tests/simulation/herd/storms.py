@@ -41,7 +41,7 @@ def faults_of(seed: int) -> list[Fault]:
     faults: list[Fault] = [kind(dice.choice(ROLES), dice.randint(1, MOST_WRITES)) for kind in chosen]
     victims = ("controllers-a", "controllers-b", "api", *NODE_NAMES)
     for machine in dice.choices(victims, k=dice.randint(1, 6)):
-        faults.append(Killed(machine, round(dice.uniform(1.0, LASTS), 3), back_after=round(dice.uniform(0.5, 40.0), 3)))
+        faults.append(Killed(machine, round(dice.uniform(1.0, LASTS), 3), back_after=round(dice.uniform(0.5, 90.0), 3)))
     return faults
 
 

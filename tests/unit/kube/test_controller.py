@@ -76,6 +76,11 @@ def test_later_is_looked_at_when_its_time_has_come() -> None:
     assert _looks(Later(60), Later(0)) == ([0, 60, 60], {"later": 2, "done": 1})
 
 
+def test_a_look_that_comes_a_hair_too_early_is_not_followed_by_others_at_the_same_time() -> None:
+    looks, _ = _looks(Later(60), Later(1e-18), Later(1e-18))
+    assert looks == sorted(set(looks))
+
+
 def test_again_is_looked_at_soon_and_more_slowly_each_time() -> None:
     assert _looks(AGAIN, AGAIN) == ([0, 0.005, 0.015], {"again": 2, "done": 1})
 

@@ -1,6 +1,6 @@
 """Room."""
 
-from herder.rules.placement import Event, Offer, What
+from herder.rules.placement import Event, Offer, What, decide, rules_with
 from herder.rules.placement.resources import Resources
 from tests.unit.rules.placement.cluster import Cluster, node, pod, read
 
@@ -45,6 +45,13 @@ def test_the_emptier_node_is_better() -> None:
     scores = cluster.scores(pod(requests={"cpu": "100m", "memory": "200Mi"}))
     assert scores["empty"] > scores["full"]
     assert cluster.decide(pod()).node == "empty"
+
+
+def test_where_nodes_shall_become_empty_the_fuller_one_is_better_as_long_as_there_is_room() -> None:
+    cluster = Cluster(node("full"), node("empty"), pod("there", on="full", requests={"cpu": "2", "memory": "4Gi"}))
+    packing = rules_with("MostAllocated")
+    assert decide(read(pod(requests={"cpu": "1", "memory": "2Gi"})), cluster.snapshot, packing).node == "full"
+    assert decide(read(pod(requests={"cpu": "3", "memory": "6Gi"})), cluster.snapshot, packing).node == "empty"
 
 
 def test_of_nodes_that_are_alike_the_first_by_name_is_taken() -> None:
