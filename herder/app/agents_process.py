@@ -19,7 +19,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.kube.client import Client
-from herder.nodes.endpoint import Endpoint, server_tls
+from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.fleet import Fleet
 from herder.nodes.imports import ImportSettings
 from herder.nodes.local import LocalNodes, share
@@ -47,7 +47,7 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int,
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
-        endpoint = Endpoint(_tls(directory.pki), (ENGINE_AT_NODES,), RealWorld())
+        endpoint = Endpoint(_tls(directory.pki), Named((ENGINE_AT_NODES,)), RealWorld())
         await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
         client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
         agents = await make(client, directory, settings_for(nodes), runtime, endpoint, stack, allow_local_imports)
