@@ -15,7 +15,7 @@ from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.nodes.runtimes.base import Console, GuestStatus, Host, Order, Refused
-from herder.nodes.runtimes.qemu import building, facts, moving, probes, saving
+from herder.nodes.runtimes.qemu import building, facts, moving, probes, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
@@ -25,7 +25,7 @@ from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.moving import UNIX, Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
-from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET, Folder
+from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, MIGRATION_SOCKET, QEMU_LOG, Folder
 
 log = structlog.get_logger()
 # Guests are told apart by their own address; two that got the same one try another.
@@ -44,6 +44,7 @@ class QemuRuntime:
         self._starting: dict[str, asyncio.Task[Guest]] = {}
         self._consoles = Consoles()
         self._patience: float | None = None
+        self._trimming: asyncio.Task[None] | None = None
         self._changed: Callable[[str], None] = lambda guest: None
 
     async def open(self, changed: Callable[[str], None]) -> None:
@@ -52,12 +53,15 @@ class QemuRuntime:
         self._folder.chmod(0o700)
         for guest in await adopt_all(self._folder, self._tell):
             self._guests[guest.folder.guest] = guest
+        self._trimming = asyncio.create_task(trimming.keep_short(self._logs))
 
     def end_guests_on_close(self, patience: float) -> None:
         """The node is shut down on purpose. Without this they live on, as after a crash."""
         self._patience = patience
 
     async def close(self) -> None:
+        if self._trimming is not None:
+            self._trimming.cancel()
         await self._settle()
         if self._patience is not None:
             await self.end_all(self._patience)
@@ -211,6 +215,9 @@ class QemuRuntime:
     async def probe(self, guest: str, probe: Probe) -> bool:
         found = self._guests.get(guest)
         return found is not None and found.state == "Running" and await probes.ask(found, probe)
+
+    def _logs(self) -> list[Path]:
+        return [guest.folder / name for guest in self._guests.values() for name in (CONSOLE_LOG, QEMU_LOG)]
 
     def _running(self, guest: str) -> Guest | None:
         found = self._guests.get(guest)
