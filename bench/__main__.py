@@ -18,6 +18,7 @@ from bench import (
     memory,
     node_watches,
     placement,
+    qemu_machines,
     qemu_starts,
     renewals,
     status_applies,
@@ -45,6 +46,7 @@ _MODULES = (
     machines,
     fleet,
     qemu_starts,
+    qemu_machines,
 )
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"
