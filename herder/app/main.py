@@ -11,6 +11,7 @@ import click
 
 from herder.app import backup_commands as backup_commands  # adds its commands
 from herder.app import controllers_command as controllers_command
+from herder.app import down as down
 from herder.app import explain_command as explain_command
 from herder.app import install_command as install_command
 from herder.app import logs
@@ -57,6 +58,12 @@ DEFAULT_DATA = Path(".herder")
     show_default=True,
     help="Whether machines are kept and pods are placed; without, it is an API server and nothing else.",
 )
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(0.1, 3600),
+    metavar="SECONDS",
+    help="Between two signs of life of a node.  [default: 10; more where there are more than 500]",
+)
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 def up(
     data: Path,
@@ -65,6 +72,7 @@ def up(
     runtime: str,
     kubeconfig: Path | None,
     controllers: bool,
+    heartbeat: float | None,
     allow_local_imports: bool,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
@@ -74,9 +82,8 @@ def up(
     logs.configure("supervisor")
     try:
         resolved = resolve(runtime, version("herder"))
-        settings = Settings(
-            data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports
-        )
+        kubeconfig = kubeconfig or data / "kubeconfig"
+        settings = Settings(data, *listen, nodes, resolved, kubeconfig, controllers, allow_local_imports, heartbeat)
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:
         _refuse(str(error), CANNOT_RUN)
@@ -137,12 +144,14 @@ def engine(data: Path, listen_fd: int, ready_fd: int) -> None:
 @click.option("--runtime", required=True)
 @click.option("--ready-fd", type=int, required=True)
 @click.option("--allow-local-imports", is_flag=True)
-def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool) -> None:
+@click.option("--heartbeat", type=float)
+def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool, heartbeat: float | None) -> None:
     """The agents' process; started by `herder up`."""
     from herder.app import agents_process
 
     logs.configure("agents")
-    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), nodes, runtime, ready_fd, allow_local_imports)))
+    settings = agents_process.Settings(nodes, runtime, allow_local_imports, heartbeat)
+    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), settings, ready_fd)))
 
 
 def main() -> None:

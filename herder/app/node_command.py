@@ -68,6 +68,7 @@ class Capacity(click.ParamType[dict[str, str]]):
 @click.option(
     "--client-ca", type=click.Path(path_type=Path, dir_okay=False), help="Who signs API servers.  [default: the cluster's CA]"
 )
+@click.option("--heartbeat", type=click.FloatRange(0.1, 3600), metavar="SECONDS", help="Between two signs of life.  [default: 10]")
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @click.pass_context
 def node(
@@ -84,6 +85,7 @@ def node(
     address: str,
     port: int,
     client_ca: Path | None,
+    heartbeat: float | None,
     allow_local_imports: bool,
 ) -> None:
     """Run the agent of one node, against any cluster, as whom the kubeconfig says.
@@ -97,7 +99,7 @@ def node(
     from herder.app.node_serving import address_towards
     from herder.nodes.imports import ImportSettings
     from herder.nodes.local import share
-    from herder.nodes.node import CAPACITY, NodeSettings
+    from herder.nodes.node import CAPACITY, RENEW_EVERY, NodeSettings
 
     logs.configure("node")
 
@@ -107,13 +109,15 @@ def node(
         _check_name(name, names)
         cluster = connection_to(kubeconfig, context, node_process.AGENT)
         ours = _checked_address(address) or address_towards(cluster.server)
-        nodes = tuple(NodeSettings(name=one, capacity={**CAPACITY, **capacity}, tainted=taint, address=ours) for one in names)
+        renew = heartbeat or RENEW_EVERY
+        offered = {**CAPACITY, **capacity}
+        nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint, address=ours, renew_every=renew) for one in names)
         imports = ImportSettings(allow_local_imports)
         if storage is not None:
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
         endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
-        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint)
+        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, heartbeat)
         await node_process.run(cluster.transport, settings, click.echo)
 
     try:

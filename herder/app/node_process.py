@@ -53,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True):
     imports: ImportSettings = ImportSettings()
     # Where the API server looks in; None for nowhere.
     endpoint: EndpointSettings | None = None
+    heartbeat: float | None = None
 
 
 async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
@@ -97,7 +98,7 @@ async def _serve(agents: Agents, settings: Settings, say: Callable[[str], None])
 
 def make(client: Client, world: World, settings: Settings, endpoint: Endpoint | None) -> Agents:
     if settings.fleet:
-        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version, endpoint)
+        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
     (node,) = settings.nodes
     if settings.folder is not None:
         # Told to stop, it leaves its guests running: the agent ends, not the node.

@@ -22,7 +22,7 @@ from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
-from herder.nodes.node import NodeSettings
+from herder.nodes.node import RENEW_EVERY, NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -30,6 +30,8 @@ from herder.rules.matching.resources import amounts
 
 log = structlog.get_logger()
 WORKERS = 32
+# How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
+RENEWALS_PER_SECOND = 50
 SHARED_STORAGE = "simulated"
 SIMULATED = Selection(labels=f"{labels.RUNTIME}=simulated")
 
@@ -43,12 +45,15 @@ class Fleet:
         registry: CollectorRegistry,
         version: str = "1",
         endpoint: Endpoint | None = None,
+        renew_every: float | None = None,
     ) -> None:
-        """Without an endpoint nobody can look into what runs here."""
+        """Without an endpoint nobody can look into what runs here. Unless it is said how often, Leases are renewed as often as so
+        many nodes may."""
         self._client = client
         self._world = world
         self._asked_for = {settings.name: settings for settings in asked_for}
         self._version = version
+        self._renew = renew_every
         self._registry = registry
         self._network = Network()
         self._nodes = Cache(client, NODES, SIMULATED, world)
@@ -114,9 +119,12 @@ class Fleet:
             plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site
-        beat = Heartbeat(self._client, self._world, settings, runtime.description)
+        beat = Heartbeat(self._client, self._world, settings, runtime.description, renew_every=self._renew_every)
         self._beats[settings.name] = group.create_task(self._serve(site, beat))
         return beat
+
+    def _renew_every(self) -> float:
+        return self._renew or max(RENEW_EVERY, len(self._sites) / RENEWALS_PER_SECOND)
 
     async def _serve(self, site: Site, beat: Heartbeat) -> None:
         for work in site.works():

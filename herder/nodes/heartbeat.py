@@ -13,7 +13,7 @@ from herder.api.world import World, micro_timestamp
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, KubeError, NotFound
 from herder.kube.resources import LEASES, NODES, Key
-from herder.nodes.node import Document, NodeSettings, node_document, node_labels, node_status
+from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, node_document, node_labels, node_status
 from herder.nodes.runtimes.base import Host
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -34,6 +34,7 @@ class Heartbeat:
         settings: NodeSettings,
         host: Host,
         fenced: Callable[[], Awaitable[None]] = _nothing_to_end,
+        renew_every: Callable[[], float] | None = None,
     ) -> None:
         """`fenced` ends whatever runs here. A Node that was deleted means that its guests may be started elsewhere, so none may be
         left before the node is registered anew."""
@@ -43,6 +44,8 @@ class Heartbeat:
         self._host = host
         self._key = Key("", settings.name)
         self._fenced = fenced
+        # One of many may have to speak less often as they become more.
+        self._renew_every = renew_every or (lambda: settings.renew_every)
         self._uid = ""
         self._look = asyncio.Event()
         self._lease = Key(LEASE_NAMESPACE, settings.name)
@@ -70,7 +73,7 @@ class Heartbeat:
         while asyncio.get_running_loop().time() < end and not self._look.is_set():
             await self._renew()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.renew_every):
+                async with asyncio.timeout(self._renew_every()):
                     await self._look.wait()
 
     async def _register(self) -> None:
@@ -95,7 +98,7 @@ class Heartbeat:
     async def _renew(self) -> None:
         spec = {
             "holderIdentity": self._settings.name,
-            "leaseDurationSeconds": self._settings.lease_seconds,
+            "leaseDurationSeconds": max(1, round(self._renew_every() * LEASE_LASTS)),
             "renewTime": micro_timestamp(self._world.now()),
         }
         try:
