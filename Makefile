@@ -14,6 +14,7 @@ setup: $(VENV)/.ready
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "herder needs Python 3.11 or newer; name one with: make PYTHON=...")'
+	@echo "setting up $(VENV), which takes a minute" >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV)
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip sync --quiet --require-hashes --compile-bytecode requirements.lock

@@ -19,6 +19,7 @@ from bench import (
     node_watches,
     placement,
     policies,
+    qemu_machines,
     qemu_moves,
     qemu_starts,
     renewals,
@@ -51,6 +52,7 @@ _MODULES = (
     fleet,
     qemu_starts,
     qemu_moves,
+    qemu_machines,
 )
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"

@@ -37,7 +37,7 @@ GUESTS = 50
 AT_ONCE = 8
 LEAST_SHARE = 0.8
 MOST_IDLE = 2.0
-_RUN_AS = unprivileged()
+RUN_AS = unprivileged()
 
 
 def run(options: Options) -> Report:
@@ -48,21 +48,21 @@ def run(options: Options) -> Report:
 
 async def _measure(options: Options) -> Report:
     guests, rounds, seconds = (10, 1, 2.0) if options.quick else (GUESTS, 3, 10.0)
-    facts = await ask(PROGRAM, _RUN_AS)
+    facts = await ask(PROGRAM, RUN_AS)
     ours: list[float] = []
-    bare: list[float] = []
+    alone: list[float] = []
     idle: list[float] = []
     for number in range(rounds + 1):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             through, idles = await _through_the_runtime(Path(folder) / "ours", facts, guests, seconds if number else 0.0)
             (Path(folder) / "bare").mkdir()
-            plain = await _bare(Path(folder) / "bare", facts, guests)
+            plain = await bare(Path(folder) / "bare", facts, guests)
         if number:  # the first one warms up
             ours.append(through)
-            bare.append(plain)
+            alone.append(plain)
             idle.append(idles)
-    share = statistics.median(ours) / statistics.median(bare)
-    rate = Row("guests started, until all count", "/s", statistics.median(ours), statistics.median(bare), MORE)
+    share = statistics.median(ours) / statistics.median(alone)
+    rate = Row("guests started, until all count", "/s", statistics.median(ours), statistics.median(alone), MORE)
     rows = [
         promised(rate, f">= {LEAST_SHARE:.0%} of bare", share >= LEAST_SHARE),
         promised(
@@ -83,7 +83,7 @@ def _order() -> Order:
 
 
 async def _through_the_runtime(folder: Path, facts: Facts, guests: int, seconds: float) -> tuple[float, float]:
-    runtime = QemuRuntime(folder, RealWorld(), facts, _RUN_AS)
+    runtime = QemuRuntime(folder, RealWorld(), facts, RUN_AS)
     await runtime.open(lambda guest: None)
     workers = asyncio.Semaphore(AT_ONCE)
 
@@ -95,7 +95,7 @@ async def _through_the_runtime(folder: Path, facts: Facts, guests: int, seconds:
 
     try:
         began = time.perf_counter()
-        await _all_count(list(await asyncio.gather(*(start() for _ in range(guests)))))
+        await all_count(list(await asyncio.gather(*(start() for _ in range(guests)))))
         rate = guests / (time.perf_counter() - began)
         before = time.process_time()
         await asyncio.sleep(seconds)
@@ -105,7 +105,7 @@ async def _through_the_runtime(folder: Path, facts: Facts, guests: int, seconds:
         await runtime.close()
 
 
-async def _bare(folder: Path, facts: Facts, guests: int) -> float:
+async def bare(folder: Path, facts: Facts, guests: int) -> float:
     """Nothing but processes: no records, nobody who listens to them."""
     children: list[subprocess.Popen[bytes]] = []
     order = _order()
@@ -118,7 +118,7 @@ async def _bare(folder: Path, facts: Facts, guests: int) -> float:
         logs = [folder / f"console-{number}" for number in range(guests)]
         for log in logs:
             children.append(_start(log, kernel, lambda fittings: command_line(blueprint, fittings, facts)))
-        await _all_count(logs)
+        await all_count(logs)
         return guests / (time.perf_counter() - began)
     finally:
         for child in children:
@@ -134,7 +134,7 @@ def _start(log: Path, kernel: Path, command: Callable[[Fittings], list[str]]) ->
     opened = [os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), os.open(kernel, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)]
     fittings = Fittings(qmp=sockets[0].fileno(), console=sockets[1].fileno(), console_log=opened[0], kernel=opened[1])
     try:
-        return process.start(command(fittings), log.parent, opened[2], fittings.descriptors(), _RUN_AS)
+        return process.start(command(fittings), log.parent, opened[2], fittings.descriptors(), RUN_AS)
     finally:
         for descriptor in opened:
             os.close(descriptor)
@@ -142,7 +142,7 @@ def _start(log: Path, kernel: Path, command: Callable[[Fittings], list[str]]) ->
             one.close()
 
 
-async def _all_count(logs: list[Path]) -> None:
+async def all_count(logs: list[Path]) -> None:
     waiting = set(logs)
     while waiting:
         waiting = {log for log in waiting if b"tick 1 " not in log.read_bytes()}

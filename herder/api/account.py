@@ -54,9 +54,6 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("persistentvolumeclaims",), "patch"),
     # To register the webhook.
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
-    # What the webhook's rules about more than one object look up.
-    _rule("kubevirt.io", ("virtualmachineinstancemigrations",), "list"),
-    _rule("migrations.kubevirt.io", ("migrationpolicies",), "list"),
 ]
 # What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
 EMBEDDED_ONLY: Final[list[Document]] = [
@@ -64,9 +61,6 @@ EMBEDDED_ONLY: Final[list[Document]] = [
     _rule("apps", ("replicasets",), *READ, "create", "patch", "delete"),
     _rule("apps", ("deployments/status", "replicasets/status"), "patch"),
     _rule("apps", ("deployments/finalizers", "replicasets/finalizers"), "update"),
-]
-# What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.
-EMBEDDED_ONLY: Final[list[Document]] = [
     # Nodes that fall silent.
     _rule("", ("nodes", "nodes/status"), "patch"),
     _rule("coordination.k8s.io", ("leases",), *READ),

@@ -23,6 +23,8 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("nodes/status", "pods/status"), "patch"),
     _rule("", ("pods",), *READ, "delete"),
     _rule("events.k8s.io", ("events",), "create", "patch"),
+    # Whether whoever comes for a log or a console may look.
+    _rule("authorization.k8s.io", ("subjectaccessreviews",), "create"),
 ]
 LEASE_NAMESPACE: Final = "kube-node-lease"
 ON_LEASES: Final[list[Document]] = [_rule("coordination.k8s.io", ("leases",), "get", "create", "patch")]

@@ -11,6 +11,7 @@ import ssl
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
@@ -19,17 +20,14 @@ from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.kube.client import Client
-from herder.nodes.endpoint import Endpoint, server_tls
+from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.fleet import Fleet
 from herder.nodes.imports import ImportSettings
 from herder.nodes.local import LocalNodes, share
-from herder.nodes.node import NodeSettings
+from herder.nodes.node import RENEW_EVERY, NodeSettings
 from herder.nodes.runtimes.choice import PROGRAM, SIMULATED
 
 AGENT = "herder-agent"
-# How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
-RENEWALS_PER_SECOND = 50
-SOONEST_RENEWAL = 10.0
 # For guests to shut down when we are told to stop; the supervisor has more patience than that.
 SHUT_DOWN_PATIENCE = 4.0
 # All nodes of this machine see the same volumes.
@@ -42,15 +40,22 @@ class Agents(Protocol):
     async def run(self) -> None: ...
 
 
-async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool = False) -> int:
+class Settings(msgspec.Struct, frozen=True):
+    nodes: int
+    runtime: str
+    allow_local_imports: bool = False
+    heartbeat: float | None = None
+
+
+async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with contextlib.AsyncExitStack() as stack:
-        endpoint = Endpoint(_tls(directory.pki), (ENGINE_AT_NODES,), RealWorld())
+        endpoint = Endpoint(_tls(directory.pki), Named((ENGINE_AT_NODES,)), RealWorld())
         await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
         client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
-        agents = await make(client, directory, settings_for(nodes), runtime, endpoint, stack, allow_local_imports)
+        agents = await make(client, directory, settings, endpoint, stack)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
@@ -68,21 +73,20 @@ async def run(directory: DataDirectory, nodes: int, runtime: str, ready_fd: int,
 async def make(
     fleet: Client,
     directory: DataDirectory,
-    settings: tuple[NodeSettings, ...],
-    runtime: str,
+    settings: Settings,
     endpoint: Endpoint,
     stack: contextlib.AsyncExitStack,
-    allow_local_imports: bool,
 ) -> Agents:
-    kind, _, version = runtime.partition("://")
+    kind, _, version = settings.runtime.partition("://")
+    nodes = settings_for(settings.nodes, settings.heartbeat)
     if kind == SIMULATED:
-        return Fleet(fleet, RealWorld(), settings, CollectorRegistry(), version, endpoint)
+        return Fleet(fleet, RealWorld(), nodes, CollectorRegistry(), version, endpoint, settings.heartbeat)
     # Each is its own node to the engine, and no other.
-    clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in settings]
+    clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in nodes]
     for client in clients:
         await stack.enter_async_context(client)
-    shares = [share(one, len(settings), STORAGE_DOMAIN) for one in settings]
-    imports = ImportSettings(allow_local_imports)
+    shares = [share(one, len(nodes), STORAGE_DOMAIN) for one in nodes]
+    imports = ImportSettings(settings.allow_local_imports)
     return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports)
 
 
@@ -90,9 +94,8 @@ def _tls(pki: Path) -> ssl.SSLContext:
     return server_tls(pki / "kubelet.crt", pki / "kubelet.key", pki / "ca.crt")
 
 
-def settings_for(nodes: int) -> tuple[NodeSettings, ...]:
-    renew = max(SOONEST_RENEWAL, nodes / RENEWALS_PER_SECOND)
-    return tuple(NodeSettings(name=name, renew_every=renew, lease_seconds=int(renew * 4)) for name in node_names(nodes))
+def settings_for(nodes: int, heartbeat: float | None) -> tuple[NodeSettings, ...]:
+    return tuple(NodeSettings(name=name, renew_every=heartbeat or RENEW_EVERY) for name in node_names(nodes))
 
 
 async def _work(client: Client, agents: Agents, ready_fd: int) -> None:

@@ -11,6 +11,7 @@ import click
 
 from herder.app import backup_commands as backup_commands  # adds its commands
 from herder.app import controllers_command as controllers_command
+from herder.app import down as down
 from herder.app import explain_command as explain_command
 from herder.app import install_command as install_command
 from herder.app import logs
@@ -69,6 +70,12 @@ DEFAULT_DATA = Path(".herder")
     help="How long a node may be silent before it is taken for lost.",
 )
 @scoring_option
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(0.1, 3600),
+    metavar="SECONDS",
+    help="Between two signs of life of a node.  [default: 10; more where there are more than 500]",
+)
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 def up(
     data: Path,
@@ -79,6 +86,7 @@ def up(
     controllers: bool,
     node_monitor_grace_period: float,
     scoring: str,
+    heartbeat: float | None,
     allow_local_imports: bool,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
@@ -89,9 +97,9 @@ def up(
     try:
         resolved = resolve(runtime, version("herder"))
         settings = Settings(
-            *(data, listen[0], listen[1], nodes, resolved, kubeconfig or data / "kubeconfig"),
-            *(controllers, allow_local_imports),
-            ("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
+            *(data, *listen, nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports),
+            heartbeat=heartbeat,
+            controllers_options=("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
         )
         asyncio.run(Supervisor(settings, click.echo).run())
     except RuntimeMissing as error:
@@ -153,12 +161,14 @@ def engine(data: Path, listen_fd: int, ready_fd: int) -> None:
 @click.option("--runtime", required=True)
 @click.option("--ready-fd", type=int, required=True)
 @click.option("--allow-local-imports", is_flag=True)
-def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool) -> None:
+@click.option("--heartbeat", type=float)
+def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool, heartbeat: float | None) -> None:
     """The agents' process; started by `herder up`."""
     from herder.app import agents_process
 
     logs.configure("agents")
-    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), nodes, runtime, ready_fd, allow_local_imports)))
+    settings = agents_process.Settings(nodes, runtime, allow_local_imports, heartbeat)
+    sys.exit(asyncio.run(agents_process.run(DataDirectory(data), settings, ready_fd)))
 
 
 def main() -> None:

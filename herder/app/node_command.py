@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 import msgspec
@@ -14,8 +15,12 @@ import msgspec
 from herder.api.names import dns_subdomain
 from herder.api.quantity import parse_quantity
 from herder.app import logs
-from herder.app.refusal import CANNOT_RUN, WRONG_USE, Refusal
+from herder.app.refusal import CANNOT_RUN, CANNOT_USE_FILE, WRONG_USE, Refusal
 from herder.cli.main import cli
+
+if TYPE_CHECKING:
+    from herder.app.node_serving import EndpointSettings
+    from herder.kube.connect import Connection
 
 MOST_SIMULATED = 10_000
 
@@ -58,6 +63,12 @@ class Capacity(click.ParamType[dict[str, str]]):
 @click.option(
     "--storage-domain", metavar="NAME", default="", help="The same for nodes that see the same folder.  [default: its own]"
 )
+@click.option("--address", metavar="IP", default="", help="Where the API server finds us.  [default: as we find it]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="For logs and consoles.  [default: a free one]")
+@click.option(
+    "--client-ca", type=click.Path(path_type=Path, dir_okay=False), help="Who signs API servers.  [default: the cluster's CA]"
+)
+@click.option("--heartbeat", type=click.FloatRange(0.1, 3600), metavar="SECONDS", help="Between two signs of life.  [default: 10]")
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @click.pass_context
 def node(
@@ -71,6 +82,10 @@ def node(
     taint: bool,
     storage: Path | None,
     storage_domain: str,
+    address: str,
+    port: int,
+    client_ca: Path | None,
+    heartbeat: float | None,
     allow_local_imports: bool,
 ) -> None:
     """Run the agent of one node, against any cluster, as whom the kubeconfig says.
@@ -80,10 +95,11 @@ def node(
     if context_of_click.invoked_subcommand is not None:
         return
     from herder.app import node_process
-    from herder.app.cluster import connect_to
+    from herder.app.cluster import connection_to
+    from herder.app.node_serving import address_towards
     from herder.nodes.imports import ImportSettings
     from herder.nodes.local import share
-    from herder.nodes.node import CAPACITY, NodeSettings
+    from herder.nodes.node import CAPACITY, RENEW_EVERY, NodeSettings
 
     logs.configure("node")
 
@@ -91,13 +107,18 @@ def node(
         _check_runtime(runtime, storage, simulated is not None)
         names = tuple(f"{name}-{number}" for number in range(1, simulated + 1)) if simulated else (name,)
         _check_name(name, names)
-        nodes = tuple(NodeSettings(name=one, capacity={**CAPACITY, **capacity}, tainted=taint) for one in names)
+        cluster = connection_to(kubeconfig, context, node_process.AGENT)
+        ours = _checked_address(address) or address_towards(cluster.server)
+        renew = heartbeat or RENEW_EVERY
+        offered = {**CAPACITY, **capacity}
+        nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint, address=ours, renew_every=renew) for one in names)
         imports = ImportSettings(allow_local_imports)
         if storage is not None:
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
-        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports)
-        await node_process.run(connect_to(kubeconfig, context, node_process.AGENT), settings, click.echo)
+        endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
+        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, heartbeat)
+        await node_process.run(cluster.transport, settings, click.echo)
 
     try:
         asyncio.run(run())
@@ -124,6 +145,30 @@ def join(kubeconfig: Path, context: str | None, name: str, write: Path | None) -
     except Refusal as refusal:
         _refuse(refusal)
     click.echo(f"{path}: system:node:{name}. Run its agent:\n\n  herder node --kubeconfig {path} --name {name}")
+
+
+def _endpoint(
+    cluster: Connection, name: str, address: str, port: int, client_ca: Path | None, storage: Path | None, fleet: bool
+) -> EndpointSettings | None:
+    """None where nobody said who signs the certificates of API servers: then nobody can look in."""
+    from herder.app.node_serving import EndpointSettings
+    from herder.kube.errors import Misconfigured
+    from herder.kube.trust import Material
+
+    authority = Material("--client-ca", path=str(client_ca)) if client_ca is not None else cluster.authority
+    try:
+        known = authority.read() if authority else b""
+    except Misconfigured as error:
+        raise Refusal(str(error), CANNOT_USE_FILE) from None
+    folder = storage / "serving" / name if storage is not None else None
+    return EndpointSettings(name, address, port, known, folder, not fleet) if known else None
+
+
+def _checked_address(address: str) -> str:
+    try:
+        return str(ipaddress.ip_address(address)) if address else ""
+    except ValueError:
+        raise Refusal(f"--address {address}: is no IP address, such as 10.0.0.7", WRONG_USE) from None
 
 
 def _refuse(refusal: Refusal) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,14 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld, World
+from herder.app.node_serving import EndpointSettings, served
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, Unauthorized
 from herder.kube.resources import NODES, Key
-from herder.kube.transport import Transport
+from herder.kube.transport import Call, Transport
 from herder.nodes.agent import NodeAgent, Parts
+from herder.nodes.endpoint import Endpoint
 from herder.nodes.fleet import Fleet
 from herder.nodes.guests import NoVolumes
 from herder.nodes.imports import ImportSettings
@@ -48,6 +51,9 @@ class Settings(msgspec.Struct, frozen=True):
     # Where QEMU's guests and volumes are kept; None where guests are simulated.
     folder: Path | None = None
     imports: ImportSettings = ImportSettings()
+    # Where the API server looks in; None for nowhere.
+    endpoint: EndpointSettings | None = None
+    heartbeat: float | None = None
 
 
 async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
@@ -68,7 +74,14 @@ async def run(transport: Transport, settings: Settings, say: Callable[[str], Non
 
 async def _work(client: Client, settings: Settings, say: Callable[[str], None]) -> None:
     await check_known(client, settings.nodes[0].name)
-    agents = make(client, RealWorld(), settings)
+    async with contextlib.AsyncExitStack() as stack:
+        endpoint = None
+        if settings.endpoint is not None and await signs_certificates(client):
+            endpoint = await stack.enter_async_context(served(client, RealWorld(), settings.endpoint, say))
+        await _serve(make(client, RealWorld(), settings, endpoint), settings, say)
+
+
+async def _serve(agents: Agents, settings: Settings, say: Callable[[str], None]) -> None:
     running = asyncio.create_task(agents.run())
     registered = asyncio.create_task(agents.registered.wait())
     try:
@@ -83,15 +96,17 @@ async def _work(client: Client, settings: Settings, say: Callable[[str], None]) 
         await asyncio.wait([running])
 
 
-def make(client: Client, world: World, settings: Settings) -> Agents:
+def make(client: Client, world: World, settings: Settings, endpoint: Endpoint | None) -> Agents:
     if settings.fleet:
-        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version)
+        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
     (node,) = settings.nodes
     if settings.folder is not None:
         # Told to stop, it leaves its guests running: the agent ends, not the node.
-        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, None, settings.imports)
+        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, endpoint, settings.imports)
+    node = msgspec.structs.replace(node, port=endpoint.port if endpoint is not None else 0)
     runtime = SimulatedRuntime(node.name, world, Network(), version=settings.version)
-    return NodeAgent(client, world, node, runtime, Parts(volumes=NoVolumes(), plain=PlainPods(world)), CollectorRegistry())
+    parts = Parts(volumes=NoVolumes(), plain=PlainPods(world), endpoint=endpoint)
+    return NodeAgent(client, world, node, runtime, parts, CollectorRegistry())
 
 
 async def check_known(client: Client, node: str) -> None:
@@ -108,3 +123,8 @@ async def check_known(client: Client, node: str) -> None:
                 log.warning("the API server does not answer, will try again", error=str(error))
             told = True
             await asyncio.sleep(TRY_AGAIN)
+
+
+async def signs_certificates(client: Client) -> bool:
+    """The embedded engine does not, and trusts no node's certificate but those that it made itself."""
+    return (await client.transport.send(Call("GET", "/apis/certificates.k8s.io/v1"))).status == 200

@@ -41,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True):
     allow_local_imports: bool = False
     # What a person chose of how the controllers work.
     controllers_options: tuple[str, ...] = ()
+    heartbeat: float | None = None
 
     @property
     def listen(self) -> str:
@@ -110,6 +111,7 @@ class Supervisor:
         if self._settings.nodes:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
+            arguments += ["--heartbeat", str(self._settings.heartbeat)] if self._settings.heartbeat is not None else []
             children.append(Child("agents", arguments))
         running = [asyncio.create_task(child.run()) for child in children]
         greeting = asyncio.create_task(self._greet(children, server))

@@ -43,6 +43,9 @@ class Connection(msgspec.Struct, frozen=True):
 
     transport: HttpTransport
     namespace: str
+    server: str = ""
+    # By which the server is known; nothing where everybody knows it.
+    authority: Material = Material("certificate-authority")
 
 
 def connect(kubeconfig: Path | None, context: str | None, agent: str, surroundings: Surroundings | None = None) -> Transport:
@@ -63,14 +66,15 @@ def connection(
     files = [kubeconfig] if kubeconfig is not None else _default_files(around)
     config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
     if config.is_empty and kubeconfig is None and context is None and _is_inside(around):
-        return Connection(_from_account(around, agent), _namespace_of_account(around))
+        authority = _authority_of_account(around)
+        return Connection(_from_account(around, agent), _namespace_of_account(around), _server_of_account(around), authority)
     if config.is_empty and kubeconfig is None and otherwise is not None and _nobody_named_one(around) and otherwise.exists():
         files, config = [otherwise], read(otherwise)
     listed = ", ".join(str(file) for file in files)
     if config.is_empty:
         raise Misconfigured(_nothing_there(kubeconfig, listed))
     access = choose(config, context, listed)
-    return Connection(_over(access, agent), access.namespace)
+    return Connection(_over(access, agent), access.namespace, access.cluster.server, _trust(access).authority)
 
 
 def _nobody_named_one(around: Surroundings) -> bool:
@@ -141,11 +145,18 @@ def _is_inside(around: Surroundings) -> bool:
 
 def _from_account(around: Surroundings, agent: str) -> HttpTransport:
     """The pod's own service account. Its token is renewed by the kubelet, so it is read again."""
-    host, port = (around.environment[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT"))
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    trust = Trust(Material("ca.crt", path=str(around.account / "ca.crt")))
+    server, trust = _server_of_account(around), Trust(_authority_of_account(around))
     token = from_file(str(around.account / "token"), "token")
     return HttpTransport.over_tcp(server, agent, Kept(trust, token), proxy=_proxy_of_environment(server))
+
+
+def _server_of_account(around: Surroundings) -> str:
+    host, port = (around.environment[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT"))
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _authority_of_account(around: Surroundings) -> Material:
+    return Material("ca.crt", path=str(around.account / "ca.crt"))
 
 
 def _namespace_of_account(around: Surroundings) -> str:

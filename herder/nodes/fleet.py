@@ -23,7 +23,7 @@ from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
-from herder.nodes.node import NodeSettings
+from herder.nodes.node import RENEW_EVERY, NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -33,6 +33,8 @@ log = structlog.get_logger()
 WORKERS = 32
 # How many nodes are registered at the same time.
 AT_ONCE = 64
+# How many Leases a second are renewed at most, all nodes together: ever more nodes must not fill the engine with heartbeats.
+RENEWALS_PER_SECOND = 50
 SHARED_STORAGE = "simulated"
 # On a Node: its agent says and does nothing, as if it were cut off.
 SILENT = f"{labels.SIMULATED}silent"
@@ -48,12 +50,15 @@ class Fleet:
         registry: CollectorRegistry,
         version: str = "1",
         endpoint: Endpoint | None = None,
+        renew_every: float | None = None,
     ) -> None:
-        """Without an endpoint nobody can look into what runs here."""
+        """Without an endpoint nobody can look into what runs here. Unless it is said how often, Leases are renewed as often as so
+        many nodes may."""
         self._client = client
         self._world = world
         self._asked_for = {settings.name: settings for settings in asked_for}
         self._version = version
+        self._renew = renew_every
         self._registry = registry
         self._network = Network()
         self._switchboard = Switchboard("fleet")
@@ -148,9 +153,20 @@ class Fleet:
             plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site
-        beat = Heartbeat(self._client, self._world, settings, runtime.description, turns=self._turns, is_new=is_new)
+        beat = Heartbeat(
+            self._client,
+            self._world,
+            settings,
+            runtime.description,
+            turns=self._turns,
+            renew_every=self._renew_every,
+            is_new=is_new,
+        )
         self._beats[settings.name] = (beat, group.create_task(self._serve(site, beat)))
         return beat
+
+    def _renew_every(self) -> float:
+        return self._renew or max(RENEW_EVERY, len(self._sites) / RENEWALS_PER_SECOND)
 
     async def _serve(self, site: Site, beat: Heartbeat) -> None:
         for work in site.works():

@@ -13,7 +13,7 @@ from herder.api.world import World, micro_timestamp
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, KubeError, NotFound
 from herder.kube.resources import LEASES, NODES, Key
-from herder.nodes.node import Document, NodeSettings, node_document, node_labels, node_status
+from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, node_document, node_labels, node_status
 from herder.nodes.runtimes.base import Host
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -35,6 +35,7 @@ class Heartbeat:
         host: Host,
         fenced: Callable[[], Awaitable[None]] = _nothing_to_end,
         turns: asyncio.Semaphore | None = None,
+        renew_every: Callable[[], float] | None = None,
         *,
         is_new: bool = False,
     ) -> None:
@@ -49,6 +50,8 @@ class Heartbeat:
         self._fenced = fenced
         self._turns = turns or asyncio.Semaphore()
         self._is_new = is_new
+        # One of many may have to speak less often as they become more.
+        self._renew_every = renew_every or (lambda: settings.renew_every)
         self._uid = ""
         self._look = asyncio.Event()
         self._lease = Key(LEASE_NAMESPACE, settings.name)
@@ -76,7 +79,7 @@ class Heartbeat:
         end = asyncio.get_running_loop().time() + seconds
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.renew_every):
+                async with asyncio.timeout(self._renew_every()):
                     await self._look.wait()
             if self._look.is_set() or asyncio.get_running_loop().time() >= end:
                 return
@@ -131,7 +134,7 @@ class Heartbeat:
     def _renewal(self) -> Document:
         return {
             "holderIdentity": self._settings.name,
-            "leaseDurationSeconds": self._settings.lease_seconds,
+            "leaseDurationSeconds": max(1, round(self._renew_every() * LEASE_LASTS)),
             "renewTime": micro_timestamp(self._world.now()),
         }
 

@@ -12,6 +12,9 @@ from herder.api.world import timestamp
 from herder.nodes.runtimes.base import Host, HostCPU
 
 CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+# Seconds; how long a Lease is good for, in so many times that.
+RENEW_EVERY = 10.0
+LEASE_LASTS = 4
 Document = dict[str, Any]
 
 CONDITIONS = (
@@ -33,8 +36,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     # Nodes with the same value see the same volumes.
     storage: str = ""
-    renew_every: float = 10.0
-    lease_seconds: int = 40
+    renew_every: float = RENEW_EVERY
     status_every: float = 300.0
 
 

@@ -100,6 +100,18 @@ async def test_it_registers_its_node_ready_and_closed_to_strangers(api: Api, pro
     assert lease["spec"]["holderIdentity"] == program.name
 
 
+async def test_how_often_it_says_that_it_is_there_can_be_chosen(api: Api, program: Program) -> None:
+    program.start("--heartbeat", "0.5")
+    await ready(api, program.name)
+    lease = (await api.get(LEASES, program.name, "kube-node-lease")).ok["spec"]
+    assert lease["leaseDurationSeconds"] == 2
+
+    async def renewed() -> bool:
+        return (await api.get(LEASES, program.name, "kube-node-lease")).ok["spec"]["renewTime"] != lease["renewTime"]
+
+    await eventually(renewed, patience=8)
+
+
 async def test_without_its_taint_anything_may_come(api: Api, program: Program) -> None:
     program.start("--no-taint")
     await ready(api, program.name)

@@ -2,19 +2,18 @@
 
 import os
 import signal
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import EngineMissing
+from tests.e2e.herds import apart, api_of
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up
-from tests.engines.api import Api, connect
+from tests.engines.api import Api
 from tests.engines.engine import Unavailable
 from tests.engines.kubectl import find_kubectl
-from tests.engines.resources import NAMESPACES
 
 
 @pytest.fixture(scope="session")
@@ -43,13 +42,10 @@ def kubectl(kubectl_program: Path, herd: Up, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session")
 async def api(herd: Up, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
-    async with connect(herd.connection(tmp_path_factory.mktemp("admin"))) as connected:
+    async with api_of(herd, tmp_path_factory) as connected:
         yield connected
 
 
 @pytest.fixture
 async def here(kubectl: Kubectl, api: Api) -> Kubectl:
-    """kubectl in a namespace that no other test uses."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok  # noqa: B018
-    return kubectl.inside(name)
+    return await apart(kubectl, api)

@@ -2,31 +2,36 @@
 
 import os
 import pty
+import re
+import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from tests.behaviour.clients import cluster_of, write_kubeconfig
+from tests.behaviour.test_node_agents import kubeconfig_of
 from tests.conftest import EngineMissing
 from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
-from tests.e2e.manifests import ROOT, machine, pod
+from tests.e2e.manifests import machine, pod
 from tests.e2e.program import Up, until
 from tests.engines.api import connect
 from tests.engines.credentials import grant, rule, sign, user
 from tests.engines.embedded import find_program
 from tests.engines.engine import Engine, Unavailable
-from tests.engines.kubernetes import run_kubernetes
-from tests.engines.processes import Child, wait_until_file
+from tests.engines.kubernetes import KUBELET_CLIENT, run_kubernetes
+from tests.engines.processes import Child
+
+NODE = "looked-into"
 
 
 @pytest.fixture(scope="module")
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """One of this file's own, with controllers and simulated nodes that can be looked into."""
+def engine(request: pytest.FixtureRequest, kubectl_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """One of this file's own, with controllers and a simulated node that can be looked into."""
     folder = tmp_path_factory.mktemp("cluster")
     if request.param == "embedded":
         with Up(folder, nodes=1) as up:
@@ -34,22 +39,26 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return
     try:
         with run_kubernetes(folder) as cluster, ExitStack() as stack:
-            _bring_to_life(cluster, folder, stack)
+            _bring_to_life(cluster, Kubectl(kubectl_program, cluster.kubeconfig, folder, "default"), folder, stack)
             yield cluster
     except Unavailable as reason:
         raise EngineMissing(str(reason)) from None
 
 
-def _bring_to_life(cluster: Engine, folder: Path, stack: ExitStack) -> None:
+def _bring_to_life(cluster: Engine, kubectl: Kubectl, folder: Path, stack: ExitStack) -> None:
+    """As docs/nodes.md says."""
     named = ["--kubeconfig", str(cluster.kubeconfig)]
     subprocess.run([str(find_program()), "install", *named], check=True, capture_output=True, timeout=120)
     controllers = Child([str(find_program()), "controllers", *named], folder / "controllers.log")
     stack.callback(controllers.stop)
-    ready = folder / "fleet.ready"
-    fleet = [sys.executable, "-m", "tests.e2e.looking", str(cluster.kubeconfig), str(folder), str(ready)]
-    nodes = Child(fleet, folder / "fleet.log", folder=ROOT)
-    stack.callback(nodes.stop)
-    wait_until_file(ready, nodes, 60)
+    kubectl("create", "clusterrolebinding", "looks", "--clusterrole=system:kubelet-api-admin", f"--user={KUBELET_CLIENT}")
+    own = kubeconfig_of(cluster, folder, NODE)
+    agent = Child([str(find_program()), "node", "--kubeconfig", str(own), "--name", NODE], folder / "agent.log")
+    stack.callback(agent.stop)
+    said = until(lambda: re.search(r"kubectl (certificate approve \S+)", agent.log.read_text()), "no certificate was asked for", 60)
+    assert said
+    kubectl(*said[1].split())
+    until(lambda: "has signed our certificate" in agent.log.read_text(), "the certificate was not signed", 60)
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +202,27 @@ def test_kubectl_attaches_and_is_told_that_there_is_no_exec(here: Kubectl) -> No
     attached.kill()
     attached.wait()
     assert "no node starts programs in a machine" in here.refused("exec", launcher(here), "--", "ls")
+
+
+@pytest.mark.only_on("kubernetes", "the engine's own nodes know the one that may look by its name")
+async def test_a_node_asks_the_cluster_who_may_look(engine: Engine, here: Kubectl, tmp_path: Path) -> None:
+    port = here("get", "node", NODE, "-o", "jsonpath={.status.daemonEndpoints.kubeletEndpoint.Port}")
+    log, attach = (f"https://127.0.0.1:{port}/{what}/default/{launcher(here)}/compute" for what in ("containerLogs", "attach"))
+    pair = sign(engine, tmp_path, "metrics-reader")
+    context = ssl.create_default_context(cafile=str(engine.ca))
+    context.load_cert_chain(pair.certificate, pair.key)
+    async with connect(engine) as api, aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+        async with session.get(log) as answer:
+            assert (answer.status, await answer.text()) == (403, f"'metrics-reader' may not get nodes/proxy {NODE}")
+        await grant(api, "", user("metrics-reader"), rule("get", "nodes/proxy", "", NODE))
+        async with session.get(log) as answer:
+            assert answer.status == 200
+            assert boot_line(here) in await answer.text()
+        # To look is not to type, and this node is not every node.
+        async with session.get(attach) as answer:
+            assert (answer.status, await answer.text()) == (403, f"'metrics-reader' may not create nodes/proxy {NODE}")
+        async with session.get(log.replace("default", "elsewhere")) as answer:
+            assert answer.status == 403
 
 
 @pytest.mark.only_on("embedded", "a real API server asks the node first, and kubectl prints less of that")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches Debian's cloud kernel and a static busybox for the one test with a real Linux, and prints the folder that holds
-# both as `vmlinuz` and `busybox`. They are unpacked into a cache, not installed.
+# both as `vmlinuz` and `busybox`, and the drivers that tests need in `modules`. They are unpacked into a cache, not installed.
 set -euo pipefail
 out=${XDG_CACHE_HOME:-$HOME/.cache}/herder/linux
 say() { echo "tools/qemu: $*" >&2; }
@@ -8,7 +8,8 @@ say() { echo "tools/qemu: $*" >&2; }
 mkdir -p "$out"
 exec 9>"$out/.lock"
 flock 9
-if [ -e "$out/vmlinuz" ] && [ -e "$out/busybox" ]; then echo "$out"; exit 0; fi
+modules="virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_console failover net_failover virtio_net"
+if [ -e "$out/vmlinuz" ] && [ -e "$out/busybox" ] && [ -e "$out/modules" ]; then echo "$out"; exit 0; fi
 command -v apt-get >/dev/null || { say "the Linux for tests comes from Debian's packages, and there is no apt-get"; exit 3; }
 
 kernel() { apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n1; }
@@ -20,7 +21,16 @@ work=$(mktemp -d "$out/.new.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "$image" busybox-static >/dev/null)
-for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work" --exclude './lib/*' --exclude './usr/*'; done
+for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work" --exclude './usr/share/*'; done
+mkdir "$work/modules"
+for name in $modules; do
+  found=$(find "$work" -path "*/kernel/*/$name.ko*" | head -n1)
+  [ -n "$found" ] || { say "$image has no driver $name"; exit 3; }
+  cp "$found" "$work/modules/"
+done
+find "$work/modules" -name '*.xz' -exec xz -d {} +
 mv "$work/bin/busybox" "$out/busybox"
 mv "$work"/boot/vmlinuz-* "$out/vmlinuz"
+rm -rf "$out/modules"
+mv "$work/modules" "$out/modules"
 echo "$out"

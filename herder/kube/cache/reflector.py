@@ -246,7 +246,7 @@ class Reflector(Generic[V]):
             self._list_failed(problem)
         else:
             self._watch_failed(problem)
-        self._say(str(problem) or f"nothing was heard of the server for {SILENCE:.0f} s")
+        self._say(type(problem).__name__, str(problem) or f"nothing was heard of the server for {SILENCE:.0f} s")
 
     def _list_failed(self, problem: KubeError | TimeoutError) -> None:
         if self._streams_lists and isinstance(problem, ApiStatusError) and problem.code in (400, 422):
@@ -263,11 +263,11 @@ class Reflector(Generic[V]):
             result = metrics.EXPIRED if isinstance(problem, Expired) else metrics.BROKEN
         self._counts.watches[result].inc()
 
-    def _say(self, problem: str) -> None:
-        """Each trouble once, until there is another or all is well again."""
-        if problem != self._last_problem and not self._hurry:
+    def _say(self, kind: str, problem: str) -> None:
+        """Each kind of trouble once, until there is another or all is well: a server that restarts breaks off, then refuses."""
+        if kind != self._last_problem and not self._hurry:
             self._log.warning("the cache lost its server and tries again", problem=problem)
-        self._last_problem = problem
+        self._last_problem = kind
 
     def _worth_it(self, began: float) -> bool:
         return self._useful or self._hurry or self._now() - began >= USEFUL

@@ -1,5 +1,6 @@
 """What an API server asks of a node: logs and consoles of its pods, by the kubelet's own paths."""
 
+from herder.nodes.endpoint.callers import Named, Reviewed
 from herder.nodes.endpoint.endpoint import Endpoint, server_tls
 
-__all__ = ["Endpoint", "server_tls"]
+__all__ = ["Endpoint", "Named", "Reviewed", "server_tls"]

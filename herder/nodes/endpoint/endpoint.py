@@ -1,10 +1,10 @@
-"""The HTTPS endpoint of all nodes of a process. It is for the API server alone, which has asked who may look."""
+"""The HTTPS endpoint of all nodes of a process. It is for the API server, which has asked who may look."""
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from aiohttp import web
 
 from herder.api.core import Pod
 from herder.api.world import World
+from herder.kube.errors import KubeError
+from herder.nodes.endpoint.callers import Callers, caller_of
 from herder.nodes.endpoint.channels import PROTOCOLS, failure, join, tell
 from herder.nodes.endpoint.logs import read_log
 from herder.nodes.endpoint.options import Unanswerable, log_options
@@ -42,11 +44,9 @@ def server_tls(certificate: Path, key: Path, authority: Path) -> ssl.SSLContext:
 
 
 class Endpoint:
-    """`callers` are the names (CN) of API servers. Everybody else of the cluster has a certificate of the same authority, too."""
-
-    def __init__(self, tls: ssl.SSLContext, callers: Collection[str], world: World) -> None:
+    def __init__(self, tls: ssl.SSLContext, callers: Callers, world: World) -> None:
         self._tls = tls
-        self._callers = frozenset(callers)
+        self._callers = callers
         self._world = world
         self._places: list[Pods] = []
         self._runner: web.AppRunner | None = None
@@ -75,10 +75,18 @@ class Endpoint:
     @web.middleware
     async def _only_callers(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         certificate: Any = request.get_extra_info("peercert") or {}
-        name = _name_in(certificate)
-        if name not in self._callers or ssl.cert_time_to_seconds(certificate["notAfter"]) < self._world.now():
-            log.warning("somebody who is not the API server was sent away", name=name, path=request.path)
-            raise web.HTTPForbidden(text=f"{name!r} is not the API server; ask that one, it knows who may look")
+        caller = caller_of(certificate)
+        if not certificate or ssl.cert_time_to_seconds(certificate["notAfter"]) < self._world.now():
+            raise web.HTTPForbidden(text=f"the certificate of {caller.name!r} is no longer good")
+        found = self._find(request)
+        node = (found[0].spec.node_name or "") if found is not None else ""
+        try:
+            refusal = await self._callers.refusal(caller, _verb(request), node)
+        except KubeError as error:
+            raise web.HTTPServiceUnavailable(text=f"nobody can say whether {caller.name!r} may look: {error}") from None
+        if refusal:
+            log.warning("somebody who may not look was sent away", name=caller.name, path=request.path)
+            raise web.HTTPForbidden(text=refusal)
         return await handler(request)
 
     async def _healthy(self, request: web.Request) -> web.StreamResponse:
@@ -119,9 +127,13 @@ class Endpoint:
             await join(answer, await work.console(pod.uid), typing=bool(request.query.get("input") or request.query.get("stdin")))
         return answer
 
+    def _find(self, request: web.Request) -> tuple[Pod, Work] | None:
+        namespace, name = (request.match_info.get(part, "") for part in ("namespace", "pod"))
+        return next((one for place in self._places if (one := place.find(namespace, name)) is not None), None)
+
     def _found(self, request: web.Request) -> tuple[Pod, Work]:
         namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
-        found = next((one for place in self._places if (one := place.find(namespace, name)) is not None), None)
+        found = self._find(request)
         if found is None:
             raise web.HTTPNotFound(text=f"no node of this process runs a pod {namespace}/{name}")
         if all(one.name != container for one in found[0].spec.containers or ()):
@@ -129,9 +141,9 @@ class Endpoint:
         return found
 
 
-def _name_in(certificate: Any) -> str:
-    fields: dict[str, str] = {field: value for ((field, value),) in certificate.get("subject", ())}
-    return fields.get("commonName", "")
+def _verb(request: web.Request) -> str:
+    """A console over a WebSocket is a GET; who types changes something all the same."""
+    return "get" if request.method == "GET" and not request.path.startswith("/attach/") else "create"
 
 
 def _not_started(pod: Pod, request: web.Request) -> str:

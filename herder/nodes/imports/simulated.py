@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -13,7 +13,7 @@ from herder.api.duration import parse_seconds
 from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.quantity import parse_quantity
 from herder.api.world import World
-from herder.nodes.imports.work import definition_of
+from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.runtimes.base import GuestStatus, Refused
 
 MOST, BANDWIDTH = 256 * 1024 * 1024, 512 * 1024 * 1024
@@ -27,25 +27,10 @@ class Simulation(msgspec.Struct, frozen=True):
     fails_times: int = 1_000_000  # the first so many attempts
 
 
-class SimulatedImports:
+class SimulatedImports(UnderWay):
     def __init__(self, world: World) -> None:
+        super().__init__()
         self._world = world
-        self._status: dict[str, GuestStatus] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed: Callable[[str], None] = lambda uid: None
-
-    async def open(self, changed: Callable[[str], None]) -> None:
-        self._changed = changed
-
-    async def close(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-
-    def uids(self) -> list[str]:
-        return list(self._status)
-
-    def status(self, uid: str) -> GuestStatus | None:
-        return self._status.get(uid)
 
     async def start(self, pod: Pod) -> None:
         if pod.uid in self._status:
@@ -58,22 +43,6 @@ class SimulatedImports:
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         await self.start(pod)
-
-    async def shut_down(self, uid: str) -> None:
-        await self.remove(uid)
-        self._status[uid] = GuestStatus("Failed", reasons.CANCELLED, "it was ended before it was done")
-        self._changed(uid)
-
-    async def remove(self, uid: str) -> None:
-        if task := self._tasks.pop(uid, None):
-            task.cancel()
-        self._status.pop(uid, None)
-
-    async def pause(self, uid: str) -> None:
-        pass
-
-    async def resume(self, uid: str) -> None:
-        pass
 
     def _say(self, uid: str, done: int, total: int, since: float | None) -> None:
         self._status[uid] = GuestStatus("Running", started_at=since, imported=ImportReport(done=done, total=total))
@@ -88,11 +57,7 @@ class SimulatedImports:
             await asyncio.sleep(step)
             passed += step
             self._say(uid, int(simulation.size * passed / simulation.seconds), simulation.size, since)
-        message = f"failed as told by {labels.SIMULATED}import-fails" if fails else ""
-        report = ImportReport(done=simulation.size, total=simulation.size, reason=fails, message=message)
-        self._status[uid] = GuestStatus("Failed" if fails else "ShutDown", fails, message, started_at=since, imported=report)
-        self._tasks.pop(uid, None)
-        self._changed(uid)
+        self._end(uid, fails, f"failed as told by {labels.SIMULATED}import-fails" if fails else "")
 
 
 def simulation_of(definition: ImportDefinition) -> Simulation:

@@ -12,12 +12,13 @@ import structlog
 
 from herder.api import reasons
 from herder.api.core import Pod
-from herder.api.imports import ImportDefinition, ImportReport, import_of
+from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.world import World
 from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.fetching import Request
 from herder.nodes.imports.filling import fill
 from herder.nodes.imports.folder import StorageFolder
+from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.nodes.work import NotYet
 
@@ -38,28 +39,13 @@ class Mounted(Protocol):
     async def config_map(self, namespace: str, name: str) -> dict[str, str] | None: ...
 
 
-class Imports:
+class Imports(UnderWay):
     def __init__(self, folder: StorageFolder, world: World, settings: ImportSettings, mounted: Mounted) -> None:
+        super().__init__()
         self._folder = folder
         self._world = world
         self._settings = settings
         self._mounted = mounted
-        self._status: dict[str, GuestStatus] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed: Callable[[str], None] = lambda uid: None
-
-    async def open(self, changed: Callable[[str], None]) -> None:
-        self._changed = changed
-
-    async def close(self) -> None:
-        for uid in tuple(self._tasks):
-            await self._stop(uid)
-
-    def uids(self) -> list[str]:
-        return list(self._status)
-
-    def status(self, uid: str) -> GuestStatus | None:
-        return self._status.get(uid)
 
     async def start(self, pod: Pod) -> None:
         if pod.uid in self._status:
@@ -74,48 +60,18 @@ class Imports:
         with contextlib.suppress(NotYet, Refused):
             await self.start(pod)
 
-    async def shut_down(self, uid: str) -> None:
-        await self._stop(uid)
-        if uid in self._status:
-            self._end(uid, "Failed", reasons.CANCELLED, "it was ended before it was done")
-
-    async def remove(self, uid: str) -> None:
-        await self._stop(uid)
-        self._status.pop(uid, None)
-
-    async def pause(self, uid: str) -> None:
-        pass
-
-    async def resume(self, uid: str) -> None:
-        pass
-
-    async def _stop(self, uid: str) -> None:
-        task = self._tasks.pop(uid, None)
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
-
     async def _run(self, uid: str, definition: ImportDefinition, request: Request | None) -> None:
         try:
             await fill(self._folder, definition, request, self._settings.allow_local, self._teller(uid))
         except ImportFailed as failure:
-            self._end(uid, "Failed", failure.reason, str(failure))
+            self._end(uid, failure.reason, str(failure))
         except OSError as error:
-            self._end(uid, "Failed", reasons.IMPORT_FAILED, f"the volume could not be written: {error.strerror or error}")
+            self._end(uid, reasons.IMPORT_FAILED, f"the volume could not be written: {error.strerror or error}")
         except Exception as error:
             log.error("an import failed", error=str(error), exc_info=error)
-            self._end(uid, "Failed", reasons.IMPORT_FAILED, f"the import failed: {type(error).__name__}: {error}")
+            self._end(uid, reasons.IMPORT_FAILED, f"the import failed: {type(error).__name__}: {error}")
         else:
-            self._end(uid, "ShutDown", "", "")
-
-    def _end(self, uid: str, state: str, reason: str, message: str) -> None:
-        before = self._status[uid]
-        report = msgspec.structs.replace(before.imported or ImportReport(), reason=reason, message=message)
-        if state == "ShutDown":
-            report = msgspec.structs.replace(report, done=max(report.total, 1), total=max(report.total, 1))
-        shown = "ShutDown" if state == "ShutDown" else "Failed"
-        self._status[uid] = GuestStatus(shown, reason, message, started_at=before.started_at, imported=report)
-        self._changed(uid)
+            self._end(uid)
 
     def _teller(self, uid: str) -> Callable[[int, int], None]:
         """At most once a second, and the last word always."""
@@ -154,15 +110,6 @@ class Imports:
                 raise NotYet(reasons.MISSING_CONFIG_MAP, f"waits for ConfigMap {source.cert_config_map}, which does not exist")
             certificates = "\n".join(found.values())
         return Request(source.url, _headers(source.extra_headers or ()), credentials, certificates, source.checksum or "")
-
-
-def definition_of(pod: Pod) -> ImportDefinition:
-    try:
-        found = import_of(pod)
-    except msgspec.MsgspecError as error:
-        raise Refused(reasons.UNSUPPORTED, f"what the pod says of its import cannot be read: {error}") from error
-    assert found is not None, "asked only for pods that have one"
-    return found
 
 
 def _text(secret: dict[str, bytes], name: str) -> str:

@@ -7,10 +7,11 @@ from pathlib import Path
 _DIRECTORY, _PROGRAM = 0o040755, 0o100755
 
 
-def initramfs(busybox: Path, script: str) -> bytes:
+def initramfs(busybox: Path, script: str, modules: Path | None = None) -> bytes:
     """The script is the first and only process."""
     init = "#!/bin/busybox sh\n" + script
-    entries = [_entry("bin", _DIRECTORY), _entry("dev", _DIRECTORY), _entry("proc", _DIRECTORY)]
+    entries = [_entry(name, _DIRECTORY) for name in ("bin", "dev", "proc", "modules")]
+    entries += [_entry(f"modules/{one.name}", _PROGRAM, one.read_bytes()) for one in (modules.iterdir() if modules else ())]
     entries += [_entry("bin/busybox", _PROGRAM, busybox.read_bytes()), _entry("init", _PROGRAM, init.encode())]
     return b"".join([*entries, _entry("TRAILER!!!", 0)])
 

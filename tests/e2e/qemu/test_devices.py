@@ -11,6 +11,7 @@ import pytest
 
 from herder.api.kinds.probes import Probe, TCPSocketAction
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused, Volume
+from herder.nodes.runtimes.qemu.probes import NotWell
 from tests.e2e.guest.linux import initramfs
 from tests.e2e.guest.machine import PATIENCE
 from tests.e2e.guest.test_linux import linux  # a fixture
@@ -100,7 +101,8 @@ async def test_a_port_that_nobody_serves_does_not_pass_a_probe(node: Node) -> No
     guest = await node.start(spec={"readinessProbe": {"tcpSocket": {"port": 8080}}})
     (address,) = node.status(guest).addresses
     assert address.startswith("127.")
-    assert not await node.runtime.probe(guest, probe)
+    with pytest.raises((NotWell, TimeoutError)):
+        await node.runtime.probe(guest, probe)
     await node.runtime.pause(guest)
     assert not await node.runtime.probe(guest, probe)
 

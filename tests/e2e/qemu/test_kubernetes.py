@@ -15,12 +15,15 @@ from tests.behaviour.candidates import Candidate
 from tests.behaviour.our_kinds import resource_of
 from tests.behaviour.test_node_agents import Program, ready
 from tests.conftest import EngineMissing
+from tests.e2e.kubectl import Kubectl
+from tests.e2e.program import until
 from tests.e2e.qemu.test_up import machine
 from tests.engines.api import Api, connect
+from tests.engines.credentials import binding, user
 from tests.engines.embedded import find_program
 from tests.engines.engine import Engine, Unavailable
-from tests.engines.kubernetes import run_kubernetes
-from tests.engines.resources import CONFIG_MAPS, PODS
+from tests.engines.kubernetes import KUBELET_CLIENT, run_kubernetes
+from tests.engines.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, PODS
 from tests.engines.waiting import eventually
 
 pytestmark = pytest.mark.kubernetes
@@ -47,6 +50,7 @@ async def api(cluster: Engine) -> AsyncIterator[Api]:
 async def node(cluster: Engine, api: Api, qemu: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
     """The folder of an agent that is a node of the cluster, with everything else that a machine needs."""
     folder = tmp_path_factory.mktemp("node")
+    (await api.create(CLUSTER_ROLE_BINDINGS, binding("looks", "system:kubelet-api-admin", user(KUBELET_CLIENT)))).ok  # noqa: B018
     install = [str(find_program()), "install", "--kubeconfig", str(cluster.kubeconfig)]
     await asyncio.to_thread(subprocess.run, install, check=True, capture_output=True, timeout=120)
     keeping = Candidate([str(find_program()), "controllers", "--kubeconfig", str(cluster.kubeconfig)], folder / "controllers.log")
@@ -60,7 +64,9 @@ async def node(cluster: Engine, api: Api, qemu: str, tmp_path_factory: pytest.Te
         keeping.close()
 
 
-async def test_a_machine_runs_a_real_guest_that_counts_and_goes_with_its_object(api: Api, node: Path, guest: Path) -> None:
+async def test_a_machine_runs_a_real_guest_that_counts_and_goes_with_its_object(
+    api: Api, cluster: Engine, node: Path, guest: Path, kubectl_program: Path
+) -> None:
     content = base64.b64encode(guest.read_bytes()).decode()
     (await api.create(CONFIG_MAPS, {"metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}}, "default")).ok  # noqa: B018
     (await api.create(MACHINES, machine("web", terminationGracePeriodSeconds=5), "default")).ok  # noqa: B018
@@ -79,6 +85,7 @@ async def test_a_machine_runs_a_real_guest_that_counts_and_goes_with_its_object(
         return "tick 2 " in log.read_text()
 
     await eventually(counts, patience=60)
+    _look_in(Kubectl(kubectl_program, cluster.kubeconfig, node, "default"), instance["launcherPodName"])
     (await api.delete(MACHINES, "web", "default")).ok  # noqa: B018
 
     async def gone() -> bool:
@@ -86,3 +93,22 @@ async def test_a_machine_runs_a_real_guest_that_counts_and_goes_with_its_object(
         return not left and not list(node.glob("nodes/*/guests/*"))
 
     await eventually(gone, patience=90)
+
+
+def _look_in(kubectl: Kubectl, pod: str) -> None:
+    """First with the certificate that the node made itself, then with the one that the cluster has signed."""
+    assert "certificate signed by unknown authority" in kubectl.refused("logs", pod)
+    assert "tick 2 " in kubectl("logs", pod, "--insecure-skip-tls-verify-backend")
+    (asked,) = kubectl("get", "csr", "-o", "name").split()
+    assert asked.removeprefix("certificatesigningrequest.certificates.k8s.io/").startswith(f"herder-serving-{NAME}-")
+    kubectl("certificate", "approve", asked.partition("/")[2])
+    until(lambda: kubectl.run("logs", pod).returncode == 0, "the signed certificate is not shown", 60)
+    with subprocess.Popen(
+        kubectl.command("attach", "-i", pod), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=kubectl.environment, text=True
+    ) as attached:
+        assert attached.stdin is not None
+        assert attached.stdout is not None
+        attached.stdin.write("hello\n")
+        attached.stdin.flush()
+        assert any("you said: hello" in line for line in attached.stdout)
+        attached.kill()

@@ -13,6 +13,7 @@ import pytest
 
 from herder.api import reasons
 from herder.nodes.runtimes.base import Refused
+from herder.nodes.runtimes.qemu.trimming import BLOCK, trim
 from tests.e2e.guest.machine import assert_unbroken
 from tests.e2e.program import is_running
 from tests.e2e.qemu.node import Node, order
@@ -140,6 +141,23 @@ async def test_a_qemu_that_cannot_start_says_why_and_leaves_nothing(node: Node) 
         await node.start(domain={"cpu": {"model": "qemu64", "sockets": 1024, "cores": 64}})
     assert node.runtime.guests() == []
     assert list((node.folder / "guests").iterdir()) == []
+
+
+async def test_a_long_log_is_shortened_under_the_guest_and_its_readers(node: Node) -> None:
+    guest = await node.start("rate=1000")
+    path = node.folder / "guests" / guest / "console.log"
+    following = asyncio.create_task(node.says(guest, "you said: still there"))
+    await node.ticked(guest, 1000)
+    before = path.stat().st_blocks
+    trim(path, 2 * BLOCK)
+    assert path.stat().st_blocks < before
+    console = await node.runtime.console(guest)
+    await console.write(b"still there\r")
+    await following
+    await console.close()
+    ticks = [one.number for one in await node.ticks(guest)]
+    assert ticks[0] > 100
+    assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
 
 
 async def _gone(pid: int) -> None:

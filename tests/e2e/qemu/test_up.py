@@ -6,6 +6,7 @@ import base64
 import functools
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,7 @@ import pytest
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up, is_running, until
 from tests.e2e.qemu.node import Document
+from tests.engines.embedded import find_program
 
 PATIENCE = 60.0
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -160,6 +162,11 @@ def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: H
     until(lambda: not herd.kubectl.json("get", "dv,pvc,pv")["items"], "something of it is left", PATIENCE)
 
 
+def down(data: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(find_program()), "down", "--data", str(data)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+
 def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp_path: Path) -> None:
     """The last one: it stops the program."""
     herd.kubectl.create(machine("web"))
@@ -167,5 +174,27 @@ def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp
     assert herd.up.end(signal.SIGINT) == 0
     assert not is_running(pid)
     assert herd.processes() == []
-    with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2):
+    with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2) as again:
         until(lambda: herd.processes() not in ([], [pid]), "the machine was not started again", PATIENCE)
+        ended = down(herd.up.data)
+        assert (ended.returncode, ended.stdout) == (0, f"herder has stopped; what is stored stays in {herd.up.data}\n")
+        assert (herd.processes(), is_running(again.pid)) == ([], False)
+
+
+def test_down_ends_what_a_killed_herder_left_behind(herd: Herd, tmp_path: Path) -> None:
+    with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2) as killed:
+        until(herd.processes, "the machine was not started again", PATIENCE)
+        parts = killed.children()
+        # Before it can end its guests: that is what it does when the one above it is gone.
+        os.kill(parts["agents"], signal.SIGSTOP)
+        killed.end(signal.SIGKILL)
+        os.kill(parts["agents"], signal.SIGKILL)
+        until(lambda: not any(is_running(pid) for pid in parts.values()), "its processes outlive it", PATIENCE)
+        assert len(herd.processes()) == 1
+    ended = down(herd.up.data)
+    assert ended.stdout == f"1 guest ran on without it and was switched off\nno herder runs in {herd.up.data}\n"
+    assert herd.processes() == []
+    again = down(herd.up.data)
+    assert (again.returncode, again.stdout) == (0, f"no herder runs in {herd.up.data}\n")
+    never = down(tmp_path)
+    assert (never.returncode != 0, "no herder ever ran here" in never.stderr) == (True, True)

@@ -1,15 +1,14 @@
 """The program with all that it runs: controllers, scheduler and nodes."""
 
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.herds import apart, api_of
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up
-from tests.engines.api import Api, connect
-from tests.engines.resources import NAMESPACES
+from tests.engines.api import Api
 
 
 @pytest.fixture(scope="package")
@@ -25,13 +24,10 @@ def kubectl(kubectl_program: Path, herd: Up, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="package")
 async def api(herd: Up, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
-    async with connect(herd.connection(tmp_path_factory.mktemp("admin"))) as connected:
+    async with api_of(herd, tmp_path_factory) as connected:
         yield connected
 
 
 @pytest.fixture
 async def here(kubectl: Kubectl, api: Api) -> Kubectl:
-    """kubectl in a namespace that no other test uses."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok  # noqa: B018
-    return kubectl.inside(name)
+    return await apart(kubectl, api)

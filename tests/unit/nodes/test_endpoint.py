@@ -16,7 +16,7 @@ from herder.api import labels
 from herder.api.core import Pod
 from herder.api.world import RealWorld
 from herder.app.address import listen_on
-from herder.nodes.endpoint import Endpoint, server_tls
+from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
 from herder.nodes.plain import PlainPods
@@ -96,7 +96,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     files = {"ca.pem": authority.pair.certificate, **dict(zip(("s.crt", "s.key"), authority.server(("127.0.0.1",)), strict=True))}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    endpoint = Endpoint(server_tls(tmp_path / "s.crt", tmp_path / "s.key", tmp_path / "ca.pem"), (CALLER,), RealWorld())
+    endpoint = Endpoint(server_tls(tmp_path / "s.crt", tmp_path / "s.key", tmp_path / "ca.pem"), Named((CALLER,)), RealWorld())
     endpoint.add(node)
     await endpoint.start(listen_on("the test", "127.0.0.1", 0))
     await node.guests.start(node.pods["web"][0])

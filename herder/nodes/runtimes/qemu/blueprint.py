@@ -64,6 +64,8 @@ class Blueprint(msgspec.Struct, frozen=True, kw_only=True):
     watchdog: str = ""
     balloon: bool = True
     console: bool = True
+    # A serial port for the guest agent, where a probe needs one.
+    guest_agent: bool = False
     bios_console: bool = False
     graphics: bool = False
     not_migratable_because: str = ""
@@ -92,6 +94,7 @@ def draw(order: Order, facts: Facts) -> Blueprint:
         watchdog=(devices.watchdog.action or "reset") if devices.watchdog else "",
         balloon=devices.autoattach_mem_balloon is not False,
         console=devices.autoattach_serial_console is not False,
+        guest_agent=any(one.exec_ is not None or one.guest_agent_ping is not None for one in _probes(spec)),
         bios_console=bool(loader and loader.bios and loader.bios.use_serial),
         graphics=bool(devices.autoattach_graphics_device),
         not_migratable_because=_not_migratable(order),
@@ -191,8 +194,12 @@ def _identity(definition: GuestDefinition) -> str:
 def _ports(spec: VirtualMachineInstanceSpec, devices: Devices) -> tuple[tuple[str, int], ...]:
     """Those that are written, and those that probes ask."""
     written = [((port.protocol or "TCP").lower(), port.port) for card in devices.interfaces or () for port in card.ports or ()]
-    asked = [("tcp", port_of(probe, spec)) for probe in (spec.liveness_probe, spec.readiness_probe) if probe is not None]
+    asked = [("tcp", port_of(probe, spec)) for probe in _probes(spec) if probe.http_get or probe.tcp_socket]
     return tuple(dict.fromkeys([*written, *asked]))
+
+
+def _probes(spec: VirtualMachineInstanceSpec) -> list[Probe]:
+    return [probe for probe in (spec.liveness_probe, spec.readiness_probe) if probe is not None]
 
 
 def port_of(probe: Probe, spec: VirtualMachineInstanceSpec) -> int:

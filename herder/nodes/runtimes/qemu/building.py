@@ -22,7 +22,7 @@ from herder.nodes.runtimes.qemu.facts import Facts
 from herder.nodes.runtimes.qemu.files import write_whole, writing_whole
 from herder.nodes.runtimes.qemu.images import open_image
 from herder.nodes.runtimes.qemu.process import RunAs
-from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, CONSOLE_SOCKET, QEMU_LOG, QMP_SOCKET, Folder, Record
+from herder.nodes.runtimes.qemu.record import AGENT_SOCKET, CONSOLE_LOG, CONSOLE_SOCKET, QEMU_LOG, QMP_SOCKET, Folder, Record
 
 # Ports that an unprivileged user may not have are found this much further up.
 MOVED_UP = 40000
@@ -91,6 +91,7 @@ def _record(plan: Plan, fittings: Fittings, shape: dict[str, str]) -> Record:
 def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:
     blueprint, order = plan.blueprint, plan.order
     console = opened.enter_context(qmp.listen(folder / CONSOLE_SOCKET)) if blueprint.console else None
+    agent = opened.enter_context(qmp.listen(folder / AGENT_SOCKET)) if blueprint.guest_agent else None
     log = os.open(folder / CONSOLE_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     disks = {disk.volume: _kept(open_image(order.volumes[disk.volume], disk, folder), opened) for disk in blueprint.disks}
     kernel, initrd = (None, None) if blueprint.kernel is None else _kernel(blueprint.kernel, order, folder, plan.run_as, opened)
@@ -98,6 +99,7 @@ def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:
         qmp=opened.enter_context(qmp.listen(folder / QMP_SOCKET)).fileno(),
         console=console.fileno() if console else None,
         console_log=_keep(log, opened),
+        guest_agent=agent.fileno() if agent else None,
         disks=disks,
         kernel=kernel,
         initrd=initrd,

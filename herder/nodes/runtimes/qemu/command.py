@@ -13,6 +13,7 @@ import msgspec
 from herder.nodes.runtimes.qemu import cpu
 from herder.nodes.runtimes.qemu.blueprint import Blueprint, CardPlan, DiskPlan
 from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.guest_agent import PORT
 
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 # What guests get only when they ask for it. The board's own controllers are off, so that q35 and pc have the same ones.
@@ -35,6 +36,7 @@ class Fittings(msgspec.Struct, frozen=True, kw_only=True):
     qmp: int
     console: int | None = None
     console_log: int | None = None
+    guest_agent: int | None = None
     disks: dict[str, Image] = msgspec.field(default_factory=dict)
     kernel: int | None = None
     initrd: int | None = None
@@ -48,7 +50,7 @@ class Fittings(msgspec.Struct, frozen=True, kw_only=True):
 
     def descriptors(self) -> tuple[int, ...]:
         """All that QEMU inherits."""
-        single = (self.qmp, self.console, self.console_log, self.kernel, self.initrd, self.memory)
+        single = (self.qmp, self.console, self.console_log, self.guest_agent, self.kernel, self.initrd, self.memory)
         images = (*self.disks.values(), *(self.efi or ()))
         return tuple(dict.fromkeys([*(one for one in single if one is not None), *(image.descriptor for image in images)]))
 
@@ -64,6 +66,7 @@ def command_line(blueprint: Blueprint, fittings: Fittings, facts: Facts) -> list
         *_disks(blueprint, fittings),
         *_network(blueprint, fittings),
         *_extras(blueprint),
+        *_guest_agent(fittings),
     ]
 
 
@@ -212,6 +215,12 @@ def _extras(blueprint: Blueprint) -> Iterator[str]:
         yield from ("-device", "virtio-balloon-pci")
     if blueprint.graphics:
         yield from ("-device", "VGA")
+
+
+def _guest_agent(fittings: Fittings) -> Iterator[str]:
+    if fittings.guest_agent is not None:
+        yield from ("-chardev", f"socket,id=agent,fd={fittings.guest_agent},server=on,wait=off")
+        yield from ("-device", "virtio-serial-pci,id=serial", "-device", f"virtserialport,bus=serial.0,chardev=agent,name={PORT}")
 
 
 def _set(descriptor: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The guest's serial port: what it wrote, from the beginning; and both ways, for as many as look at once."""
+"""The guest's serial port: what it wrote, as far back as that is kept; and both ways, for as many as look at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from collections.abc import AsyncIterator, Callable
 from herder.nodes.runtimes.qemu import qmp
 from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, CONSOLE_SOCKET
+from herder.nodes.runtimes.qemu.trimming import read_kept
 from herder.nodes.runtimes.qemu.watching import Growth
 
 CHUNK = 1 << 16
-# A reader that does not keep up loses what is oldest; the log has all of it.
+# A reader that does not keep up loses what is oldest; the log has it.
 MOST_WAITING = 1024
 
 
@@ -110,7 +111,7 @@ async def read_log(guest: Guest, follow: bool) -> AsyncIterator[bytes]:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0) as file:
             while True:
                 last = growth is None or guest.process is None
-                while data := file.read(CHUNK):
+                while data := read_kept(file.fileno(), CHUNK):
                     yield data
                 if growth is None or last:
                     return

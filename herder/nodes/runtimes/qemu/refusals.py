@@ -33,8 +33,8 @@ def _problems(spec: VirtualMachineInstanceSpec, facts: Facts) -> Iterator[tuple[
     for disk in devices.disks or ():
         yield from _disk(disk)
     yield from _domain(spec.domain, facts)
-    yield from _probe("livenessProbe", spec.liveness_probe)
-    yield from _probe("readinessProbe", spec.readiness_probe)
+    yield from _probe("livenessProbe", spec.liveness_probe, spec)
+    yield from _probe("readinessProbe", spec.readiness_probe, spec)
 
 
 def _interface(card: Interface) -> Iterator[tuple[str, str]]:
@@ -71,8 +71,20 @@ def _domain(domain: Domain, facts: Facts) -> Iterator[tuple[str, str]]:
         yield "domain.firmware.kernelBoot.container", "images of containers cannot be used; use volume"
 
 
-def _probe(field: str, probe: Probe | None) -> Iterator[tuple[str, str]]:
-    if probe is not None and probe.exec_ is not None:
-        yield f"{field}.exec", "needs a guest agent, to which the runtime qemu has no channel; use tcpSocket or httpGet"
-    if probe is not None and probe.guest_agent_ping is not None:
-        yield f"{field}.guestAgentPing", "needs a guest agent, to which the runtime qemu has no channel; use tcpSocket or httpGet"
+def _probe(field: str, probe: Probe | None, spec: VirtualMachineInstanceSpec) -> Iterator[tuple[str, str]]:
+    if probe is None:
+        return
+    for way, action in (("httpGet", probe.http_get), ("tcpSocket", probe.tcp_socket)):
+        if action is None:
+            continue
+        if action.host:
+            yield f"{field}.{way}.host", f"{action.host}: a node asks nobody but the guest itself; leave it out"
+        if not _has_network(spec):
+            yield f"{field}.{way}", "the guest has no network interface to be asked through; use exec or guestAgentPing"
+
+
+def _has_network(spec: VirtualMachineInstanceSpec) -> bool:
+    devices = spec.domain.devices or Devices()
+    if devices.interfaces is None and not spec.networks:
+        return devices.autoattach_pod_interface is not False
+    return bool(devices.interfaces)

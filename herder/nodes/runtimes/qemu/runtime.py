@@ -16,7 +16,7 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused
-from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving
+from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
@@ -27,7 +27,7 @@ from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
-from herder.nodes.runtimes.qemu.record import Folder, MoveRecord
+from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, QEMU_LOG, Folder, MoveRecord
 from herder.nodes.runtimes.qemu.wire import Wire
 
 log = structlog.get_logger()
@@ -49,6 +49,7 @@ class QemuRuntime:
         self._consoles = Consoles()
         self._channels = Channels(wire, run_as, world)
         self._patience: float | None = None
+        self._trimming: asyncio.Task[None] | None = None
         self._changed: Callable[[str], None] = lambda guest: None
 
     async def open(self, changed: Callable[[str], None]) -> None:
@@ -59,12 +60,15 @@ class QemuRuntime:
             self._guests[guest.folder.guest] = guest
             if guest.state == "Running" and guest.record.started_at is None:
                 guest.keep(started_at=self._world.now())
+        self._trimming = asyncio.create_task(trimming.keep_short(self._logs))
 
     def end_guests_on_close(self, patience: float) -> None:
         """The node is shut down on purpose. Without this they live on, as after a crash."""
         self._patience = patience
 
     async def close(self) -> None:
+        if self._trimming is not None:
+            self._trimming.cancel()
         await self._settle()
         if self._patience is not None:
             await self.end_all(self._patience)
@@ -234,6 +238,9 @@ class QemuRuntime:
     async def probe(self, guest: str, probe: Probe) -> bool:
         found = self._guests.get(guest)
         return found is not None and found.state == "Running" and await probes.ask(found, probe)
+
+    def _logs(self) -> list[Path]:
+        return [guest.folder / name for guest in self._guests.values() for name in (CONSOLE_LOG, QEMU_LOG)]
 
     def _running(self, guest: str) -> Guest | None:
         found = self._guests.get(guest)

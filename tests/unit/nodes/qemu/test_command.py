@@ -133,6 +133,16 @@ def test_ports_that_are_written_or_probed_are_found_on_the_node() -> None:
     assert values(line, "-netdev") == ["user,id=net0," + ",".join(f"hostfwd={one}" for one in forwarded)]
 
 
+@pytest.mark.parametrize("probe", [{"guestAgentPing": {}}, {"exec": {"command": ["true"]}}])
+def test_a_probe_of_the_agent_gets_a_serial_port_for_it_and_no_other(probe: dict[str, Any]) -> None:
+    line = command({"domain": {}, "livenessProbe": probe}, guest_agent=9)
+    assert "socket,id=agent,fd=9,server=on,wait=off" in values(line, "-chardev")
+    assert values(line, "-device")[-1] == "virtserialport,bus=serial.0,chardev=agent,name=org.qemu.guest_agent.0"
+    assert values(line, "-netdev") == ["user,id=net0"]
+    assert draw(order({"domain": {}, "livenessProbe": probe}), FACTS).guest_agent
+    assert not draw(order({"domain": {}, "livenessProbe": {"tcpSocket": {"port": 80}}}), FACTS).guest_agent
+
+
 def test_a_guest_may_have_no_network_no_balloon_and_no_console() -> None:
     devices: dict[str, Any] = {
         "autoattachPodInterface": False,

@@ -49,8 +49,18 @@ def devices(**about: Any) -> dict[str, Any]:
         ),
         ({"domain": {"cpu": {"features": [{"name": "avx", "policy": "forbid"}]}}}, "avx is forbidden, and this node has it"),
         ({"domain": {"memory": {"guest": "1Ki"}}}, "domain.memory.guest: 1024 bytes are too little"),
-        ({"domain": {}, "livenessProbe": {"guestAgentPing": {}}}, "livenessProbe.guestAgentPing: needs a guest agent"),
-        ({"domain": {}, "readinessProbe": {"exec": {"command": ["true"]}}}, "readinessProbe.exec: needs a guest agent"),
+        (
+            {"domain": {}, "livenessProbe": {"httpGet": {"port": 80, "host": "metadata"}}},
+            "livenessProbe.httpGet.host: metadata: a node asks nobody but the guest itself",
+        ),
+        (
+            {"domain": {}, "readinessProbe": {"tcpSocket": {"port": 80, "host": "10.0.0.1"}}},
+            "readinessProbe.tcpSocket.host: 10.0.0.1: a node asks nobody",
+        ),
+        (
+            {**devices(autoattachPodInterface=False), "readinessProbe": {"tcpSocket": {"port": 80}}},
+            "readinessProbe.tcpSocket: the guest has no network interface",
+        ),
         ({"domain": {}, "readinessProbe": {"tcpSocket": {"port": "web"}}}, "a probe asks port web, and no interface has"),
     ],
 )
