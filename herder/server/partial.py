@@ -13,7 +13,7 @@ from msgspec import Raw
 
 Document = dict[str, Any]
 
-_READ = ("apiVersion", "kind", "metadata", "status")
+_READ = ("apiVersion", "kind", "status")
 _parts = msgspec.json.Decoder(dict[str, Raw]).decode
 _entries = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 _decode = msgspec.json.decode
@@ -50,22 +50,22 @@ def is_of_status(patch: bytes) -> bool:
     return True
 
 
-def read_partly(raw: bytes, *, managers: bool) -> Document:
-    """A fresh copy like that of the whole object, but for `Raw` in place of what is not read: the spec, and the sets of fields in
-    managedFields. Without `managers` these are left out, as by a client that does not care."""
-    document: Document = {}
-    for field, part in _parts(raw).items():
-        document[field] = part if field not in _READ else _metadata(part, managers) if field == "metadata" else _decode(part)
-    return document
-
-
-def _metadata(raw: Raw, managers: bool) -> Document:
+def read_partly(raw: bytes) -> tuple[Document, Document]:
+    """The stored object, and a copy to be changed: like the whole object, but for `Raw` in place of what is not read (the spec, and
+    the sets of fields in managedFields). The copy comes without managedFields, as from a client that does not care."""
     parts = _parts(raw)
-    entries = parts.pop("managedFields", None)
-    metadata = {field: _decode(part) for field, part in parts.items()}
-    if managers and entries is not None:
-        metadata["managedFields"] = [_entry(entry) for entry in _entries(entries)]
-    return metadata
+    metadata = _parts(parts["metadata"])
+    entries = metadata.pop("managedFields", None)
+    old, new = _read(parts, metadata), _read(parts, metadata)
+    if entries is not None:
+        old["metadata"]["managedFields"] = [_entry(entry) for entry in _entries(entries)]
+    return old, new
+
+
+def _read(parts: dict[str, Raw], metadata: dict[str, Raw]) -> Document:
+    document: Document = {field: _decode(part) if field in _READ else part for field, part in parts.items()}
+    document["metadata"] = {field: _decode(part) for field, part in metadata.items()}
+    return document
 
 
 def _entry(parts: dict[str, Raw]) -> Document:

@@ -266,7 +266,7 @@ class Writes:
     def _twice(self, served: Served, record: Record, intent: Intent) -> tuple[Document, Document]:
         """The stored object, and a copy to be changed."""
         if intent.partial:
-            return read_partly(record.raw, managers=True), read_partly(record.raw, managers=False)
+            return read_partly(record.raw)
         return self._read(served, record), self._read(served, record)
 
     def _read(self, served: Served, record: Record) -> Document:
