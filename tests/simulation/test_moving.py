@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from herder.nodes.runtimes.simulated.guest import Guest
 from tests.simulation.moving import happenings
 from tests.simulation.moving.kinds import ABORTED, ALL, PAUSED, POST_COPY, PRE_COPY, Kind
 from tests.simulation.moving.scenario import Ended, Happening
@@ -51,3 +52,16 @@ def test_several_things_at_once(seed: int) -> None:
     kind = dice.choice(ALL)
     befell = [(dice.randrange(40), dice.choice(happenings.ALL)) for _ in range(dice.randint(2, 4))]
     assert not problems(kind, seed, *dict(befell).items())
+
+
+def test_a_target_that_does_not_wait_for_the_grant_is_found_out(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the memory is there says nothing: the source may not know that it was received, and go on."""
+    received = Guest.received
+
+    def and_runs(guest: Guest, ran: float) -> None:
+        received(guest, ran)
+        guest.run()
+
+    monkeypatch.setattr(Guest, "received", and_runs)
+    last = PRE_COPY.play(seed).points.index("node-1 all sent")
+    assert "runs more than once" in problems(PRE_COPY, seed, (last, happenings.copy_breaks_off))

@@ -80,7 +80,9 @@ class Mover:
     async def _look_out(self, pod: Pod, order: MigrationOrder | None) -> None:
         leaving = self._outgoing.get(pod.uid)
         if leaving is not None:
-            leaving.ordered(order, being_deleted=pod.being_deleted)
+            told = told_of(pod)
+            known = told is not None and told.handed_over and told.migration == leaving.note.order.migration
+            leaving.ordered(order, being_deleted=pod.being_deleted, known=known)
             if not leaving.over or leaving.note.outcome == "HandedOver":
                 return leaving.start()
             if order is None or order.migration == leaving.note.order.migration:
