@@ -59,7 +59,8 @@ class Mover:
             leaving.woken.set()
         if coming := self._incoming.get(guest):
             coming.woken.set()
-            if coming.note.granted:
+            status = self._means.runtime.status(guest)
+            if coming.note.granted and status is not None and status.state == "Incoming":
                 self._background(coming.go_on())
 
     def guests(self) -> list[str]:

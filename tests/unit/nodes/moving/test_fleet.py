@@ -65,7 +65,7 @@ async def until(inside: Inside, name: str, state: str) -> dict[str, Any]:
 async def order(inside: Inside, source: str, target_uid: str, address: str, **more: Any) -> None:
     told = {"migration": MIGRATION, "settings": {}, "targetPod": target_uid, "targetNode": "n2", "address": address, **more}
     patch = {"metadata": {"annotations": {labels.MIGRATION: json.dumps(told)}}}
-    code, answer = await inside.ask("PATCH", f"{PODS}/{source}", patch, **{"Content-Type": "application/merge-patch+json"})
+    code, answer = await inside.ask("PATCH", f"{PODS}/{source}", patch, content_type="application/merge-patch+json")
     assert code == 200, answer
 
 
