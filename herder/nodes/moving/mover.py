@@ -59,7 +59,8 @@ class Mover:
             leaving.woken.set()
         if coming := self._incoming.get(guest):
             coming.woken.set()
-            if coming.note.granted:
+            status = self._means.runtime.status(guest)
+            if coming.note.granted and status is not None and status.state == "Incoming":
                 self._background(coming.go_on())
 
     def guests(self) -> list[str]:
@@ -80,7 +81,9 @@ class Mover:
     async def _look_out(self, pod: Pod, order: MigrationOrder | None) -> None:
         leaving = self._outgoing.get(pod.uid)
         if leaving is not None:
-            leaving.ordered(order, being_deleted=pod.being_deleted)
+            told = told_of(pod)
+            known = told is not None and told.handed_over and told.migration == leaving.note.order.migration
+            leaving.ordered(order, being_deleted=pod.being_deleted, known=known)
             if not leaving.over or leaving.note.outcome == "HandedOver":
                 return leaving.start()
             if order is None or order.migration == leaving.note.order.migration:

@@ -41,6 +41,7 @@ class Outgoing:
         # Nobody asks any more for what is owed to the target: the order was taken away.
         self.released = False
         self._unwanted = False
+        self._known = False
         self._cancelled = note.order.cancelled
         self._means = means
         self._judge = Judge(note.order.settings)
@@ -57,8 +58,9 @@ class Outgoing:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    def ordered(self, order: MigrationOrder | None, *, being_deleted: bool) -> None:
-        """As the pod says now."""
+    def ordered(self, order: MigrationOrder | None, *, being_deleted: bool, known: bool) -> None:
+        """As the pod says now. `known`: the API server has heard that the guest was given away."""
+        self._known = known
         mine = order is not None and order.migration == self.note.order.migration
         self.released = not mine
         self._unwanted = being_deleted
@@ -80,8 +82,13 @@ class Outgoing:
 
     @property
     def owes(self) -> bool:
-        """The target waits for a word from us."""
-        return self.given_away and not self.over
+        """The target waits for a word from us, or for memory. What the API server has heard, others can pass on."""
+        return self.given_away and not self.over and not (self._known and self._all_sent)
+
+    @property
+    def _all_sent(self) -> bool:
+        moved = self._moved()
+        return moved is None or moved.state != "PostCopy" or bool(moved.why)
 
     def shown(self, status: GuestStatus | None) -> GuestStatus | None:
         """The end of a guest here is told when it is known whose end it is: not before the note, and of a dead one not before the
@@ -100,7 +107,7 @@ class Outgoing:
             migration=self.note.order.migration,
             progress=self._progress,
             handed_over=self.given_away and not failed,
-            completed=self.over and self.given_away and not failed,
+            completed=self.given_away and not failed and self._all_sent and (self.note.taken or not self.note.dead),
             failed=failed,
             message=self.note.message,
         )

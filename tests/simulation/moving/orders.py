@@ -75,10 +75,10 @@ class Orders:
             if told is not None and (told.completed or (report is not None and report.state == "HandedOver")):
                 await self._delete(source)
             return None
-        if source.status.phase in ("Succeeded", "Failed"):
-            return await self._over(source, target)
         if told is not None and told.handed_over:
             return await self._pass_on(source, target, theirs)
+        if source.status.phase in ("Succeeded", "Failed"):
+            return await self._over(source, target)
         if target.status.phase in ("Succeeded", "Failed") or target.being_deleted:
             return await self._order(source, target, cancelled=True)
         if source.spec.node_name in self._wanted.fenced:
