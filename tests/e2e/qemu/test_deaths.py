@@ -28,17 +28,15 @@ pytestmark = pytest.mark.usefixtures("migrations")
 LOAD = "rate=100 dirty=16M/s working-set=8M"
 VICTIMS = ("source agent", "target agent", "source QEMU", "target QEMU")
 COPIES = "its memory is copied"
-# It does not get there by itself, and after a second it is moved by post-copy.
-POST_COPY = PolicySettings(bandwidth_per_migration="8Mi", max_downtime_ms=1, completion_timeout_per_gib=1, allow_post_copy=True)
+# It does not get there by itself.
+POST_COPY = PolicySettings(bandwidth_per_migration="8Mi", max_downtime_ms=1, allow_post_copy=True)
 HERE, THERE, MIGRATION = "here", "there", "migration-1"
 
 
 class Play:
     """One move from here to there."""
 
-    def __init__(
-        self, folder: Path, facts: Facts, run_as: RunAs | None, guest: Path, settings: PolicySettings = PolicySettings()
-    ) -> None:
+    def __init__(self, folder: Path, facts: Facts, run_as: RunAs | None, guest: Path, settings: PolicySettings) -> None:
         self.steps = Steps()
         self._settings = settings
         board = Switchboard()
@@ -103,6 +101,8 @@ class Play:
         moved = self.here.runtime.moved(self.source.guest)
         if moved is not None and moved.state == "UnderWay" and COPIES not in self.steps.reached:
             self.steps.reach(COPIES)
+        if moved is not None and moved.state == "UnderWay" and self._settings.allow_post_copy:
+            await self.here.runtime.start_post_copy(self.source.guest)
         return None
 
     async def _prepare(self) -> None:

@@ -197,6 +197,7 @@ class Guest:
         while self.process is not None and not await self.process.wait(1.0):
             with contextlib.suppress(OSError, QMPError, TimeoutError):
                 await self.talk(qmp.connect(self.folder / QMP_SOCKET))
+                await self.find_out_about_moves()
                 return
 
     def _process_ended(self) -> None:

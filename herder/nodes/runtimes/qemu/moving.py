@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import structlog
 
-from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.api.kinds.migration_state import MigrationProgress
 from herder.nodes.runtimes.base import Moved, MoveState
 from herder.nodes.runtimes.qemu import channels
-from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.guest import LEAVING, Guest
 from herder.nodes.runtimes.qemu.progress import bandwidth, capabilities, parameters, progress_of
-from herder.nodes.runtimes.qemu.qmp import QMPError
+from herder.nodes.runtimes.qemu.qmp import Gone, QMPError
 from herder.nodes.runtimes.qemu.record import MoveRecord
 
 log = structlog.get_logger()
@@ -26,14 +26,17 @@ log = structlog.get_logger()
 LOOK_EVERY = 0.25
 LOOK_CLOSELY_EVERY = 0.002
 OVER = ("completed", "failed", "cancelled")
+# In post-copy, and for good: nobody recovers it.
+BROKEN = "postcopy-paused"
+WHY_BROKEN = "the connection broke before all memory was sent"
 
 
 class Move:
     """Begun here, or found again: what was settled about it is in the guest's record."""
 
-    def __init__(self, guest: Guest, settings: PolicySettings | None = None) -> None:
+    def __init__(self, guest: Guest) -> None:
         self._guest = guest
-        self._settings = settings or PolicySettings()
+        self._settings = self._record.settings
         self.status = "setup"
         self.progress = MigrationProgress(mode="PreCopy", percent=0)
         self.over = asyncio.Event()
@@ -67,8 +70,8 @@ class Move:
         if self.over.is_set():
             return await self._stay()
         status = (await self._guest.control.do("query-migrate")).get("status", "none")
-        runs = (await self._guest.control.do("query-status"))["status"]
-        if status == "completed" and runs != "postmigrate":
+        stands = (await self._guest.control.do("query-status"))["status"]
+        if status == "completed" and stands not in LEAVING:
             status = "none"  # that was how it came here
         if status == "none":
             await channels.forget(self._guest.control)
@@ -86,21 +89,29 @@ class Move:
         self.status = status
         if status.startswith("postcopy") and self.under_way:
             self._guest.background(self._until_given_away())
-        elif status == "postcopy-paused":
-            self._guest.background(self._finish("failed", "the connection broke before all memory was sent"))
+        elif status == BROKEN:
+            self._guest.background(self._finish("failed", WHY_BROKEN))
         elif status in OVER:
             self._guest.background(self._finish(status))
 
     async def pause(self) -> None:
-        """So that nothing changes any more and the copy ends. Written down first: whoever comes after us lets it go on again."""
-        if not self._record.paused:
+        """So that nothing changes any more and the copy ends. Written down first: whoever comes after us lets it go on again, where
+        it was not its owner who paused it."""
+        if not self._record.paused and self._guest.state == "Running":
             self._keep(paused=True)
         await self._guest.control.do("stop")
 
     async def start_post_copy(self) -> None:
+        """Before the copy has begun there is nothing to be done yet: whoever wants it asks again."""
+        if self.status != "active" or not self._settings.allow_post_copy:
+            return
         await self.pause()
-        if self.under_way and not self.over.is_set():
+        try:
             await self._guest.control.do("migrate-start-postcopy")
+        except QMPError as problem:
+            log.warning("post-copy was not begun", guest=self._guest.folder.guest, problem=str(problem))
+            if self.under_way:
+                await self._stay()
 
     async def cancel(self) -> None:
         """Not once the guest may run at the target: it could not come back."""
@@ -122,17 +133,33 @@ class Move:
     async def _until_given_away(self) -> None:
         """QEMU says that it is in post-copy before it has sent what the target needs, and may still fail at that. A page that was
         sent afterwards tells that it did not."""
-        with contextlib.suppress(QMPError):
+        with contextlib.suppress(Gone):
             while self.under_way and not self.over.is_set():
-                answer = await self._guest.control.do("query-migrate")
+                answer = await self._ask()
                 if answer.get("status") in OVER:
-                    return
-                if answer.get("ram", {}).get("postcopy-bytes", 0) or answer.get("status") != "postcopy-active":
-                    self.progress = progress_of(answer, self.progress, paused=False)
-                    self._settle("PostCopy")
-                    await self._guest.control.do("migrate-set-parameters", max_postcopy_bandwidth=bandwidth(self._settings))
-                    return
+                    return None
+                if answer.get("ram", {}).get("postcopy-bytes", 0) or answer.get("status") == BROKEN:
+                    return await self._given_away(answer)
                 await asyncio.sleep(LOOK_CLOSELY_EVERY)
+        return None
+
+    async def _given_away(self, answer: dict[str, Any]) -> None:
+        self.progress = progress_of(answer, self.progress, paused=False)
+        self._settle("PostCopy")
+        if answer.get("status") == BROKEN:
+            return await self._finish("failed", WHY_BROKEN)
+        with contextlib.suppress(QMPError):
+            await self._guest.control.do("migrate-set-parameters", max_postcopy_bandwidth=bandwidth(self._settings))
+        return None
+
+    async def _ask(self) -> dict[str, Any]:
+        """Nothing where QEMU is too busy to answer."""
+        try:
+            return await self._guest.control.do("query-migrate")
+        except Gone:
+            raise
+        except QMPError:
+            return {}
 
     async def _finish(self, status: str, why: str = "") -> None:
         if status == "completed":
@@ -141,6 +168,7 @@ class Move:
             self._settle("Completed")
             await self._last_numbers()
             self._keep(durable=False, progress=self.progress)
+            self._guest.tell()
         else:
             why = await self._last_numbers() or why or "QEMU gave no reason"
             if self.over.is_set():
@@ -183,11 +211,11 @@ class Move:
 
     async def _follow(self) -> None:
         """The numbers; what happens is told by events."""
-        with contextlib.suppress(QMPError):
+        with contextlib.suppress(Gone):
             while not self.over.is_set():
-                answer = await self._guest.control.do("query-migrate")
+                answer = await self._ask()
                 self.progress = progress_of(answer, self.progress, self._record.paused)
-                if answer.get("status") in OVER:
+                if answer.get("status") in (*OVER, BROKEN):
                     self.heard(answer["status"])
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.over.wait(), LOOK_EVERY)

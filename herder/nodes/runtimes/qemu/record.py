@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from herder.api.guest import GuestDefinition, GuestState, Started
-from herder.api.kinds.migration_state import MigrationProgress
+from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.nodes.runtimes.base import MoveState
 from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
 
@@ -39,6 +39,7 @@ class MoveRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     migration: str
     began_at: float
+    settings: PolicySettings
     state: MoveState = "UnderWay"
     why: str = ""
     # The guest stands still for the move's sake alone: it goes on where it is not moved after all.

@@ -163,7 +163,9 @@ class QemuRuntime:
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
         guest = self._guests.get(order.guest) or await self._once(self._plan(order, incoming=True))
-        if not guest.waits_at and guest.state == "Incoming" and not guest.has_memory:
+        if guest.ended:
+            raise Refused(reasons.TARGET_POD_FAILED, f"the guest that waited for its memory has ended: {guest.message}")
+        if not guest.waits_at and guest.state == "Incoming":
             guest.waits_at = await self._channels.listen(guest, wanted)
         return guest.waits_at
 
@@ -179,8 +181,8 @@ class QemuRuntime:
                     await self._begin(found, migration, await self._channels.connect(found, address), settings)
 
     async def _begin(self, guest: Guest, migration: str, connection: socket.socket, settings: PolicySettings) -> None:
-        guest.keep(move=MoveRecord(migration=migration, began_at=self._world.now()))
-        guest.move = Move(guest, settings)
+        guest.keep(move=MoveRecord(migration=migration, began_at=self._world.now(), settings=settings))
+        guest.move = Move(guest)
         try:
             await guest.move.begin(await channels.hand_over(guest.control, connection))
         except QMPError as error:
@@ -200,7 +202,8 @@ class QemuRuntime:
     async def start_post_copy(self, guest: str) -> None:
         found = self._guests.get(guest)
         if found is not None and found.move is not None and found.move.under_way:
-            await found.move.start_post_copy()
+            with contextlib.suppress(QMPError):
+                await found.move.start_post_copy()
 
     async def save(self, guest: str, path: Path) -> None:
         if not self.description.can_save_memory:
