@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 import structlog
@@ -23,7 +24,7 @@ from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
-from herder.nodes.node import NodeSettings
+from herder.nodes.node import NodeSettings, written_cpu
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -58,6 +59,7 @@ class Fleet:
         self._queue = Queue(world, "pods", registry=registry, backoff=SOON_AGAIN)
         self._sites: dict[str, Site] = {}
         self._beats: dict[str, asyncio.Task[None]] = {}
+        self._runtimes: dict[str, SimulatedRuntime] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)
         self._port = endpoint.port if endpoint is not None else 0
         if endpoint is not None:
@@ -96,17 +98,22 @@ class Fleet:
             # Taken away: its guests are gone with it, and it is not made again.
             if beat := self._beats.pop(name, None):
                 beat.cancel()
+            self._runtimes.pop(name, None)
             if site := self._sites.pop(name, None):
                 self._keeper.leave(site.name)
                 group.create_task(_close(site))
         elif name not in self._sites:
             settings = self._asked_for.get(name) or NodeSettings(name=name)
-            self._add(_as_written(settings, change.new.view), group)
+            self._add(_as_written(settings, change.new.view), group, change.new.labels)
+        else:
+            self._runtimes[name].have(written_cpu(change.new.labels))
 
-    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup) -> Heartbeat:
+    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup, written: Mapping[str, str] | None = None) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
+        runtime.have(written_cpu(written or {}))
+        self._runtimes[settings.name] = runtime
         mover = Mover(settings.name, runtime, MemoryNotes(), self._switchboard.link(settings.name), self._world)
         site = Site(
             name=settings.name,
