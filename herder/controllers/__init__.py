@@ -3,6 +3,7 @@
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
+from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.kube.kit import Start
@@ -16,4 +17,5 @@ CONTROLLERS: tuple[Start, ...] = (
     DataVolumes.start,
     Provisioner.start,
     Reclaimer.start,
+    Migratability.start,
 )
