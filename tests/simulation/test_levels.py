@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import msgspec
 
@@ -11,6 +12,7 @@ from herder.api.core import Node
 from herder.api.registry import SETTINGS
 from herder.controllers.migratability import LONGEST, QUIET, Migratability
 from herder.kube.client import Client
+from herder.kube.errors import AlreadyExists
 from herder.kube.resources import NAMESPACES, NODES, Key
 from herder.kube.resources import SETTINGS as KUBEVIRTS
 from tests.simulation.cluster import CONTROLLERS, controllers
@@ -77,21 +79,23 @@ CHANGING = Scenario(
 test_levels_survive_every_fault_at_every_write = matrix_for(CHANGING)
 
 
-async def _settings(client: Client) -> None:
-    await client.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
-    await client.create(KUBEVIRTS, {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": {}})
-
-
 def require(level: int) -> Step:
     async def step(client: Client) -> None:
+        with contextlib.suppress(AlreadyExists):
+            await client.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
         migrations = {"requireHostModelMigratabilityLevel": level}
-        await client.patch(KUBEVIRTS, Key("kubevirt", "kubevirt"), {"spec": {"configuration": {"migrations": migrations}}})
+        metadata = {"name": "kubevirt", "namespace": "kubevirt"}
+        await client.create(KUBEVIRTS, {"metadata": metadata, "spec": {"configuration": {"migrations": migrations}}})
 
     return step
 
 
-# Two equal nodes have level 50: with 60 the machine waits, and with 50 it starts, in a pod that is made anew.
-WAITING = herd("a machine waits for a level, and less is asked for", _settings, require(60), make(), require(50), expect=runs)
+async def require_nothing(client: Client) -> None:
+    await client.delete(KUBEVIRTS, Key("kubevirt", "kubevirt"))
+
+
+# Two equal nodes have level 50: with 60 the machine waits, and without it starts, in a pod that is made anew.
+WAITING = herd("a machine waits for a level that is given up", require(60), make(), require_nothing, expect=runs)
 test_a_machine_that_waited_for_a_level_survives_the_faults_of_controllers = matrix_for(WAITING, every=8)
 
 

@@ -48,7 +48,7 @@ class Classes:
         if place >= self.capacity:
             self._grow(2 * self.capacity)
         # In the order of their names: nothing may follow from the order of a set.
-        for name in sorted((profile.needs | profile.offers) - self._bits.keys()):
+        for name in sorted({name for names in (profile.needs, profile.offers) for name in names if name not in self._bits}):
             self._bits[name] = len(self._bits)
         self._widen(-(-len(self._bits) // WORD))
         self._places[profile] = place

@@ -52,11 +52,12 @@ def profile_of(written: Mapping[str, str]) -> Profile:
 # Nodes have a thousand labels each, and most have the same as some other: those are read once.
 @lru_cache(maxsize=1024)
 def _read(keys: frozenset[str]) -> Profile:
-    model = min(_under(labels.HOST_MODEL_CPU, keys), default="")
-    required = [labels.CPU_FEATURE + name for name in _under(labels.HOST_MODEL_REQUIRED_FEATURES, keys)]
-    needs = frozenset((labels.CPU_MODEL_MIGRATION + model, *required)) if model else frozenset[str]()
     offers = frozenset([key for key in keys if key.startswith((labels.CPU_FEATURE, labels.CPU_MODEL_MIGRATION))])
-    return Profile(model, needs, offers, min(_under(labels.CPU_VENDOR, keys), default=""))
+    others = keys - offers
+    model = min(_under(labels.HOST_MODEL_CPU, others), default="")
+    required = [labels.CPU_FEATURE + name for name in _under(labels.HOST_MODEL_REQUIRED_FEATURES, others)]
+    needs = frozenset((labels.CPU_MODEL_MIGRATION + model, *required)) if model else frozenset[str]()
+    return Profile(model, needs, offers, min(_under(labels.CPU_VENDOR, others), default=""))
 
 
 def _under(prefix: str, keys: Iterable[str]) -> list[str]:
