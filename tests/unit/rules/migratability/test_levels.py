@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herder.api import labels
@@ -124,6 +124,7 @@ some_node = st.builds(
 events = st.lists(st.one_of(some_node, st.sampled_from([f"n{number}" for number in range(8)])), max_size=40)
 
 
+@settings(deadline=None)
 @given(events)
 def test_any_sequence_of_events_leads_to_what_a_recount_says(happened: list[Node | str]) -> None:
     found, there = Levels(), dict[str, Node]()
