@@ -50,6 +50,8 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("pods/status",), "patch"),
     _rule("", ("pods/binding",), "create"),
     _rule("", ("nodes", "namespaces", "persistentvolumeclaims", "secrets", "configmaps"), *READ),
+    # Their host-model migratability level, as a label.
+    _rule("", ("nodes",), "patch"),
     # The scheduler marks a claim that waits for its first pod with that pod's node.
     _rule("", ("persistentvolumeclaims",), "patch"),
     # To register the webhook.

@@ -11,6 +11,7 @@ CREATED_BY: Final = "kubevirt.io/created-by"  # uid of the instance
 INSTANCE_NAME: Final = "vm.kubevirt.io/name"
 MACHINE_NAME: Final = "kubevirt.io/vm"  # of an instance and its pods: the VirtualMachine that it is of
 NODE_NAME: Final = "kubevirt.io/nodeName"  # of an instance: where its guest runs
+REQUIRED_LEVEL: Final = "herder.dev/required-migratability-level"  # of a pod: the level that the cluster's settings asked for
 MIGRATION_UID: Final = "kubevirt.io/migrationJobUID"  # of a target pod
 IMPORTER: Final = "herder.dev/importer"  # of a pod that fills a claim or clears a volume: uid of its DataVolume or volume
 IMPORT_ATTEMPT: Final = "herder.dev/import-attempt"
@@ -55,6 +56,10 @@ CPU_MODEL: Final = "cpu-model.node.kubevirt.io/"
 CPU_MODEL_MIGRATION: Final = "cpu-model-migration.node.kubevirt.io/"
 CPU_FEATURE: Final = "cpu-feature.node.kubevirt.io/"
 CPU_VENDOR: Final = "cpu-vendor.node.kubevirt.io/"
+CPU_LABELS: Final = (HOST_MODEL_CPU, HOST_MODEL_REQUIRED_FEATURES, CPU_MODEL, CPU_MODEL_MIGRATION, CPU_FEATURE, CPU_VENDOR)
+
+# How many of the nodes would take a host-model guest that is first started on this one, in percent (seed 002).
+MIGRATABILITY_LEVEL: Final = "kubevirt/host-model-migratability-level"
 
 # Storage
 STORAGE_CLASS: Final = "herder-local"

@@ -59,6 +59,7 @@ NODE_LOST: Final = "NodeLost"
 NODE_NOT_FENCED: Final = "NodeNotFenced"
 UNSUPPORTED: Final = "Unsupported"
 MIGRATABILITY_LEVEL_NOT_REACHED: Final = "MigratabilityLevelNotReached"
+MIGRATABILITY_LEVEL_CHANGED: Final = "MigratabilityLevelChanged"
 
 # Why an instance cannot be moved
 DISKS_NOT_LIVE_MIGRATABLE: Final = "DisksNotLiveMigratable"

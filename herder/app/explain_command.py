@@ -85,6 +85,32 @@ async def target(where: Where, name: str, to: str, selector: str) -> None:
         await explain_target(client, name, namespace, (to, selector), click.echo)
 
 
+@explain.command()
+@click.argument("name", metavar="[NODE|VM]", required=False)
+@asks_a_cluster
+async def migratability(where: Where, name: str | None) -> None:
+    """Show where host-model guests can be moved to, and what the other nodes lack.
+
+    Without a name: every node with its level, that is how many of the nodes would take a guest that is first started there. NODE|VM
+    is a name, node/NAME or vm/NAME; of a machine what counts is the processor that its guest was started with.
+    """
+    from herder.cli.migratability import explain_migratability
+
+    async with connected(where) as (client, namespace):
+        await explain_migratability(client, name, namespace, click.echo)
+
+
+@explain.command()
+@click.option("--nodes", "selector", metavar="SELECTOR", help="Only nodes with these labels, for example zone=north.")
+@asks_a_cluster
+async def baseline(where: Where, selector: str | None) -> None:
+    """Show the CPU model and features that all nodes have, and the level that each node would have if machines named them."""
+    from herder.cli.migratability import explain_baseline
+
+    async with connected(where) as (client, _):
+        await explain_baseline(client, selector, click.echo)
+
+
 def _refuse(sentence: str, code: int) -> None:
     click.echo(f"herder: {sentence}", err=True)
     sys.exit(code)

@@ -3,6 +3,7 @@
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
+from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.controllers.workloads import Deployments, ReplicaSets
@@ -17,6 +18,7 @@ CONTROLLERS: tuple[Start, ...] = (
     DataVolumes.start,
     Provisioner.start,
     Reclaimer.start,
+    Migratability.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

@@ -40,11 +40,11 @@ class Hands:
                 raise InTheWay(f"{resource.kind} {key} exists and belongs to someone else") from None
         await cache.wait_seen(made.metadata.resource_version)
 
-    async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete) -> None:
-        """That very object; another one of its name stays."""
-        key = Key(namespace, wanted.name)
+    async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete, version: str = "") -> None:
+        """That very object; another one of its name stays. With a version also one that has changed since."""
+        key, grace = Key(namespace, wanted.name), wanted.grace_period_seconds
         try:
-            await self._client.delete(cache.resource, key, uid=wanted.uid, grace_period_seconds=wanted.grace_period_seconds)
+            await self._client.delete(cache.resource, key, uid=wanted.uid, resource_version=version, grace_period_seconds=grace)
         except (NotFound, Conflict):
             return
         await cache.wait_gone(key, wanted.uid)

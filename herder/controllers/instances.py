@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration_state import MigrationState
@@ -29,6 +29,7 @@ from herder.kube.resources import (
     NODES,
     PODS,
     SECRETS,
+    SETTINGS,
     Anything,
     Key,
     key_of,
@@ -36,6 +37,8 @@ from herder.kube.resources import (
 from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
 from herder.rules.instances.needs import Found, claims_of
 from herder.rules.instances.observed import answers, fenced
+from herder.rules.migratability.starting import SETTINGS_KEY, settings_of
+from herder.rules.migratability.waiting import demanded_level, waits
 
 WORKERS = 16
 LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
@@ -53,6 +56,14 @@ def _need(resource: Anything, key: Key) -> str:
     return f"{resource.qualified}/{key}"
 
 
+def _awaited_level(stored: Stored[VirtualMachineInstance]) -> Iterable[str]:
+    status = stored.view.status
+    reason = reasons.MIGRATABILITY_LEVEL_NOT_REACHED
+    return (reason,) if status is not None and status.reason == reason else ()
+
+
+# Which instances wait for a node with a high enough migratability level.
+BY_AWAITED_LEVEL: Index[Any] = Index("awaited level", _awaited_level)
 # Which instances mount this Secret, ConfigMap, claim or DataVolume.
 BY_NEED: Index[Any] = Index("need", _needs)
 
@@ -73,7 +84,9 @@ class Instances:
         self._config_maps = kit.caches.of(CONFIG_MAPS)
         self._migrations = kit.caches.of(MIGRATIONS)
         self._migrations.add_index(BY_INSTANCE)
+        self._settings = kit.caches.of(SETTINGS)
         self._instances.add_index(BY_NEED)
+        self._instances.add_index(BY_AWAITED_LEVEL)
         self._pods.add_index(BY_OWNER)
         self._pods.add_index(BY_NODE)
 
@@ -86,6 +99,7 @@ class Instances:
         for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        enqueue(self._settings, queue, lambda _: self._awaiting_level())
         return kit.work(self, queue, WORKERS)
 
     def _follow_need(self, cache: Cache[Any], queue: Queue) -> None:
@@ -94,12 +108,18 @@ class Instances:
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         """Nodes speak often. What matters is whether they answer, and whether they are fenced."""
+        if _level(change.old) != _level(change.new):
+            for key in self._awaiting_level():
+                queue.add(key)
         if _trust(change.old) == _trust(change.new):
             return
         for pod in self._pods.by(BY_NODE, change.key.name):
             if owner := self._pods.stored(key_of(pod)):
                 for key in controlled_by(INSTANCES)(owner):
                     queue.add(key)
+
+    def _awaiting_level(self) -> tuple[Key, ...]:
+        return self._instances.keys_by(BY_AWAITED_LEVEL, reasons.MIGRATABILITY_LEVEL_NOT_REACHED)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._instances.stored(key)
@@ -129,6 +149,9 @@ class Instances:
             await hands.patch(self._instances, stored, {"metadata": {"labels": {labels.NODE_NAME: plan.node_label}}})
         if plan.status is not None:
             await hands.show(self._instances, stored, plan.status)
+        if plan.replace_pod is not None:
+            end, version = plan.replace_pod
+            await hands.delete(self._pods, namespace, end, version)
         if plan.remove_finalizer:
             await self._let_go(stored)
         hands.tell(stored.view, plan.events)
@@ -153,8 +176,17 @@ class Instances:
         pods = sorted(self._pods.by(BY_OWNER, stored.uid), key=_age)
         names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
-        document = msgspec.json.decode(stored.raw)
-        return InstanceSnapshot(stored.view, document, tuple(pods), nodes, self._found(stored), self._migration(stored.key))
+        awaits_level = any(demanded_level(pod) and waits(pod) for pod in pods)
+        return InstanceSnapshot(
+            instance=stored.view,
+            document=msgspec.json.decode(stored.raw),
+            pods=tuple(pods),
+            nodes=nodes,
+            found=self._found(stored),
+            migration=self._migration(stored.key),
+            settings=settings_of(self._settings.get(Key(*SETTINGS_KEY))),
+            all_nodes=tuple(self._nodes.list()) if awaits_level else (),
+        )
 
     def _migration(self, key: Key) -> MigrationState | None:
         """How the one that goes on stands, or the last one that began."""
@@ -184,6 +216,10 @@ def _age(pod: Pod) -> tuple[Any, str]:
 def _trust(stored: Stored[Node] | None) -> tuple[bool, bool]:
     node = stored.view if stored is not None else None
     return (answers(node), fenced(node))
+
+
+def _level(stored: Stored[Node] | None) -> str | None:
+    return stored.labels.get(labels.MIGRATABILITY_LEVEL) if stored is not None else None
 
 
 def _with_finalizer(stored: Stored[VirtualMachineInstance]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 import structlog
@@ -23,7 +24,7 @@ from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
-from herder.nodes.node import RENEW_EVERY, NodeSettings
+from herder.nodes.node import RENEW_EVERY, NodeSettings, written_cpu
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -69,6 +70,7 @@ class Fleet:
         self._beats: dict[str, tuple[Heartbeat, asyncio.Task[None]]] = {}
         # Cut off, as users want it: what runs there goes on, and nobody hears of it.
         self._silent: dict[str, tuple[Site, Heartbeat]] = {}
+        self._runtimes: dict[str, SimulatedRuntime] = {}
         self._keeper = PodKeeper(client, self._pods, self._queue, world, self._sites)
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._port = endpoint.port if endpoint is not None else 0
@@ -115,13 +117,20 @@ class Fleet:
             self._speak_again(name, group)
         elif name not in self._sites:
             settings = self._asked_for.get(name) or NodeSettings(name=name)
-            self._add(_as_written(settings, change.new.view), group)
-        elif b'"Unknown"' in change.new.raw and name in self._beats:
+            self._add(_as_written(settings, change.new.view), group, change.new.labels)
+        else:
+            self._seen_again(change.new)
+
+    def _seen_again(self, node: Stored[Node]) -> None:
+        name = node.key.name
+        self._runtimes[name].have(written_cpu(node.labels))
+        if b'"Unknown"' in node.raw and name in self._beats:
             # Only these are read: there may be thousands.
-            self._beats[name][0].node_seen(change.new.view)
+            self._beats[name][0].node_seen(node.view)
 
     def _take_away(self, name: str, group: asyncio.TaskGroup) -> None:
         """Its guests are gone with it, and it is not made again."""
+        self._runtimes.pop(name, None)
         if name in self._beats:
             self._beats.pop(name)[1].cancel()
         site = self._sites.pop(name, None) or self._silent.pop(name, (None, None))[0]
@@ -139,10 +148,19 @@ class Fleet:
         self._sites[name], beat = self._silent.pop(name)
         self._beats[name] = (beat, group.create_task(self._go_on(name, beat)))
 
-    def _add(self, settings: NodeSettings, group: asyncio.TaskGroup, *, is_new: bool = False) -> Heartbeat:
+    def _add(
+        self,
+        settings: NodeSettings,
+        group: asyncio.TaskGroup,
+        written: Mapping[str, str] | None = None,
+        *,
+        is_new: bool = False,
+    ) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
+        runtime.have(written_cpu(written or {}))
+        self._runtimes[settings.name] = runtime
         mover = Mover(settings.name, runtime, MemoryNotes(), self._switchboard.link(settings.name), self._world)
         site = Site(
             name=settings.name,

@@ -13,7 +13,7 @@ from herder.api.world import World, micro_timestamp
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, KubeError, NotFound
 from herder.kube.resources import LEASES, NODES, Key
-from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, node_document, node_labels, node_status
+from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, label_changes, node_document, node_status
 from herder.nodes.runtimes.base import Host
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -97,9 +97,8 @@ class Heartbeat:
             await self._fenced()
         node = node or await self._make() or await self._client.get(NODES, self._key)
         self._uid = node.uid
-        missing = {name: value for name, value in node_labels(self._settings, self._host).items() if name not in node.labels}
-        if missing:
-            node = await self._client.patch(NODES, self._key, {"metadata": {"labels": missing}})
+        if changes := label_changes(self._settings, self._host, node.labels):
+            node = await self._client.patch(NODES, self._key, {"metadata": {"labels": changes}})
         patch: Document = {"status": node_status(self._settings, self._host, node, self._world.now())}
         await self._client.patch(NODES, self._key, patch, subresource="status", content_type=STRATEGIC_PATCH)
         await self._renew()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -45,12 +46,42 @@ def cpu_labels(cpu: HostCPU) -> dict[str, str]:
     found = {
         labels.HOST_MODEL_CPU + cpu.model: "true",
         labels.CPU_MODEL_MIGRATION + cpu.model: "true",
-        labels.CPU_VENDOR + cpu.vendor: "true",
     }
+    if cpu.vendor:
+        found[labels.CPU_VENDOR + cpu.vendor] = "true"
     found |= {labels.HOST_MODEL_REQUIRED_FEATURES + name: "true" for name in cpu.required_features}
     found |= {labels.CPU_FEATURE + name: "true" for name in cpu.features}
     found |= {labels.CPU_MODEL + name: "true" for name in cpu.models}
     return found | {labels.CPU_MODEL_MIGRATION + name: "true" for name in cpu.models}
+
+
+def written_cpu(written: Mapping[str, str]) -> HostCPU | None:
+    """The processor that labels describe; None where they say nothing of a host model."""
+
+    def under(prefix: str) -> tuple[str, ...]:
+        return tuple(sorted(key[len(prefix) :] for key, value in written.items() if key.startswith(prefix) and value == "true"))
+
+    models = under(labels.HOST_MODEL_CPU)
+    if not models:
+        return None
+    return HostCPU(
+        model=models[0],
+        vendor=next(iter(under(labels.CPU_VENDOR)), ""),
+        required_features=under(labels.HOST_MODEL_REQUIRED_FEATURES),
+        features=under(labels.CPU_FEATURE),
+        models=under(labels.CPU_MODEL),
+    )
+
+
+def label_changes(settings: NodeSettings, host: Host, known: Mapping[str, str]) -> dict[str, str | None]:
+    """What is missing. Of the processor also what is not so any more: another QEMU, or another KVM, has other features. A simulated
+    node has the processor that somebody wrote for it."""
+    wanted = node_labels(settings, host)
+    missing = {name: value for name, value in wanted.items() if name not in known}
+    if host.runtime == "simulated" and written_cpu(known) is not None:
+        return {name: value for name, value in missing.items() if not name.startswith(labels.CPU_LABELS)}
+    stale = [name for name in known if name.startswith(labels.CPU_LABELS) and name not in wanted]
+    return {**missing, **dict.fromkeys(stale)}
 
 
 def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:

@@ -12,7 +12,7 @@ from herder.api.schemas import schema_of_kind
 from tests.behaviour.manifests import pod
 from tests.behaviour.our_kinds import install_crds, resource_of
 from tests.engines.api import Api
-from tests.engines.resources import CRDS, PODS, STATEFUL_SETS, Resource
+from tests.engines.resources import CRDS, NODES, PODS, STATEFUL_SETS, Resource
 from tests.samples import sample
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ async def crds(api: Api) -> None:
 
 def _resource(document: Json) -> Resource:
     info = info_of(document)
-    return resource_of(info) if info else STATEFUL_SETS
+    return resource_of(info) if info else {"StatefulSet": STATEFUL_SETS, "Node": NODES}[document["kind"]]
 
 
 def _missing(sent: Any, stored: Any, path: str = "") -> list[str]:
@@ -50,7 +50,7 @@ def _missing(sent: Any, stored: Any, path: str = "") -> list[str]:
 async def _made_ready(api: Api, document: Json, namespace: str, unique: Unique) -> tuple[Json, str]:
     """The example under a name of its own where it lives outside namespaces, with what it refers to in place."""
     document = {**document, "metadata": dict(document["metadata"])}
-    spec = document["spec"]
+    spec = document.get("spec", {})
     if "vmiName" in spec:
         await api.create(resource_of(INSTANCE), {"metadata": {"name": spec["vmiName"]}, **LEAST_INSTANCE}, namespace)
     if "podRef" in spec:

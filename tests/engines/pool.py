@@ -15,7 +15,7 @@ from tests.engines.herd import run_herd
 from tests.engines.install import install_on
 from tests.engines.kubernetes import run_kubernetes
 
-_STARTERS = {"embedded": run_embedded, "kubernetes": run_kubernetes}
+STARTERS = {"embedded": run_embedded, "kubernetes": run_kubernetes}
 HERD = "herd-on-"
 Answer = Engine | Unavailable | RuntimeError
 
@@ -38,7 +38,7 @@ class Pool:
         folder = Path(tempfile.mkdtemp(prefix=f"herder-{name}-"))
         self._running.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            engine = self._running.enter_context(_STARTERS[name.removeprefix(HERD)](folder))
+            engine = self._running.enter_context(STARTERS[name.removeprefix(HERD)](folder))
             if name.startswith(HERD):
                 self._add_herd(engine, folder)
             return engine

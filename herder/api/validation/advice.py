@@ -12,18 +12,31 @@ def settings_advice(settings: Json) -> list[str]:
     if (text(metadata, "namespace"), text(metadata, "name")) != ("kubevirt", "kubevirt"):
         advice.append("only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored")
     migrations = part(settings, "spec", "configuration", "migrations")
-    level = migrations.get("requireHostModelMigratabilityLevel")
-    if level == 100:
-        advice.append(
-            "spec.configuration.migrations.requireHostModelMigratabilityLevel: no node reaches 100, because a node does not count"
-            " itself: no host-model machine will start"
-        )
+    advice += _level_advice(migrations)
     unschedulable, pending = (migrations.get(name) for name in ("unschedulablePendingTimeout", "pendingTimeout"))
     if isinstance(unschedulable, int) and isinstance(pending, int) and pending < unschedulable:
         advice.append(
             f"spec.configuration.migrations.pendingTimeout: {pending} ends every wait before unschedulablePendingTimeout"
             f" ({unschedulable}) can"
         )
+    return advice
+
+
+def _level_advice(migrations: Json) -> list[str]:
+    where = "spec.configuration.migrations"
+    required = migrations.get("requireHostModelMigratabilityLevel")
+    advice: list[str] = []
+    if required == 100:
+        advice.append(
+            f"{where}.requireHostModelMigratabilityLevel: no node reaches 100, because a node does not count itself: no host-model"
+            " machine will start; `herder explain migratability` shows the highest level there is"
+        )
+    for name in ("preferedHostModelMigratabilityLevel", "preferredHostModelMigratabilityLevel"):
+        level = part(migrations, name).get("level")
+        if level == 100:
+            advice.append(f"{where}.{name}.level: no node reaches 100, because a node does not count itself: nothing is preferred")
+        elif isinstance(level, int) and isinstance(required, int) and 0 < level <= required:
+            advice.append(f"{where}.{name}.level: {level} prefers nothing, because {required} is required of every node already")
     return advice
 
 

@@ -27,6 +27,7 @@ from herder.kube.resources import (
     Key,
 )
 from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective
+from herder.rules.migratability.moving import nobody_has
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
 from herder.rules.migration.snapshot import Prepared, Timeouts
@@ -156,7 +157,17 @@ class Looking:
             found = impossible(self._asked(migration, instance), self._node_offers)
         except ValueError as error:
             return reasons.INVALID, f"spec.addedNodeSelectorTerm: {error}"
-        return (found.reason, found.message) if found is not None else ("", "")
+        if found is None:
+            return "", ""
+        return found.reason, found.message + self._missing(instance, found.reason)
+
+    def _missing(self, instance: VirtualMachineInstance, reason: str) -> str:
+        """What each node lacks of the guest's processor, where that is the reason."""
+        status = instance.status
+        if reason != reasons.MISSING_CPU_FEATURES or status is None or status.cpu is None:
+            return ""
+        said = nobody_has(status.cpu, (node for node in self.nodes.list() if node.name != status.node_name))
+        return f"; {said}" if said else ""
 
     def _no_place(
         self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None, pods: tuple[Pod, ...]

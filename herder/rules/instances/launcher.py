@@ -11,10 +11,12 @@ from herder.api import defaults, labels, registry
 from herder.api.guest import Started
 from herder.api.kinds.domain import CPU
 from herder.api.kinds.instance import VirtualMachineInstanceSpec
+from herder.api.kinds.kubevirt import MigrationConfiguration
 from herder.api.kinds.volumes import Volume
 from herder.api.quantity import Quantity, of, of_milli, parse_quantity
 from herder.api.reading import part, text
 from herder.rules.instances.needs import claims_of, cloud_init_secrets, needs_of
+from herder.rules.migratability.starting import is_host_model, required_level, with_levels
 from herder.rules.plans import Document, plain
 
 CONTAINER = "compute"
@@ -47,8 +49,15 @@ def pod_name(instance_name: str, uid: str, attempt: int = 0) -> str:
     return f"virt-launcher-{instance_name[:200]}-{uid[:8]}{attempt if attempt else ''}"
 
 
-def launcher_pod(instance: Document, spec: VirtualMachineInstanceSpec, incoming: Started | None = None) -> Document:
+def launcher_pod(
+    instance: Document,
+    spec: VirtualMachineInstanceSpec,
+    incoming: Started | None = None,
+    settings: MigrationConfiguration | None = None,
+) -> Document:
+    """`settings` are asked for the level of the node, where the guest is started and not moved."""
     own = part(instance, "metadata")
+    levels = settings if incoming is None else None
     return {
         "metadata": {
             "name": pod_name(text(own, "name"), text(own, "uid")),
@@ -59,11 +68,17 @@ def launcher_pod(instance: Document, spec: VirtualMachineInstanceSpec, incoming:
                 labels.CREATED_BY: text(own, "uid"),
                 labels.INSTANCE_NAME: text(own, "name")[:63].rstrip("-."),
             },
-            "annotations": _annotations(instance, incoming),
+            "annotations": {**_annotations(instance, incoming), **_required_level(spec, levels)},
             "ownerReferences": [_owner_reference(own)],
         },
-        "spec": _pod_spec(part(instance, "spec"), spec),
+        "spec": _pod_spec(part(instance, "spec"), spec, levels),
     }
+
+
+def _required_level(spec: VirtualMachineInstanceSpec, levels: MigrationConfiguration | None) -> dict[str, str]:
+    """Written down: whoever asks why the pod waits need not guess which test of its affinity was the cluster's."""
+    level = required_level(levels) if is_host_model(spec.domain.cpu) else 0
+    return {labels.REQUIRED_LEVEL: str(level)} if level else {}
 
 
 def _annotations(instance: Document, incoming: Started | None) -> Document:
@@ -93,8 +108,9 @@ def _owner_reference(own: Document) -> Document:
     }
 
 
-def _pod_spec(written: Document, spec: VirtualMachineInstanceSpec) -> Document:
-    """Rules about places are passed on as they are written."""
+def _pod_spec(written: Document, spec: VirtualMachineInstanceSpec, levels: MigrationConfiguration | None) -> Document:
+    """Rules about places are passed on as they are written, with the level that the cluster's settings ask for."""
+    affinity = with_levels(written.get("affinity"), spec.domain.cpu, levels)
     grace = spec.termination_grace_period_seconds
     asked: Document = {
         "restartPolicy": "Never",
@@ -109,7 +125,9 @@ def _pod_spec(written: Document, spec: VirtualMachineInstanceSpec) -> Document:
         "containers": [{"name": CONTAINER, "image": IMAGE, "resources": resources_of(spec), "stdin": True, "tty": True}],
         "volumes": _volumes(spec),
     }
-    passed_on = ("affinity", "topologySpreadConstraints", "priorityClassName", "hostname", "subdomain")
+    if affinity is not None:
+        asked["affinity"] = affinity
+    passed_on = ("topologySpreadConstraints", "priorityClassName", "hostname", "subdomain")
     return {**asked, **{name: written[name] for name in passed_on if name in written}}
 
 

@@ -7,12 +7,15 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds.kubevirt import MigrationConfiguration
 from herder.api.kinds.migration_state import MigrationState
 from herder.rules.instances.launcher import launcher_pod, pod_name
 from herder.rules.instances.needs import Found, missing, needs_of
 from herder.rules.instances.observed import Observed, fenced, observe
 from herder.rules.instances.pods import active_pod, gave_away, heir
 from herder.rules.instances.status import status_of
+from herder.rules.migratability.starting import is_host_model, required_level
+from herder.rules.migratability.waiting import demanded_level, not_reached
 from herder.rules.plans import Delete, Document, Event, plain, without_nothing
 
 FINISHED = ("Succeeded", "Failed")
@@ -28,6 +31,9 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
     found: Found = Found()
     # The migration that goes on, or the last one, as it stands.
     migration: MigrationState | None = None
+    settings: MigrationConfiguration | None = None
+    # Of the cluster, where a pod waits for one with a level; nobody else asks.
+    all_nodes: tuple[Node, ...] = ()
 
 
 class InstancePlan(msgspec.Struct, frozen=True):
@@ -37,6 +43,8 @@ class InstancePlan(msgspec.Struct, frozen=True):
     delete_pods: tuple[Delete, ...] = ()
     # (pod, value): what the pod's annotation should say.
     pause: tuple[str, str] | None = None
+    # (pod, version): made by settings that are others now, and still without a node. One that is bound meanwhile stays.
+    replace_pod: tuple[Delete, str] | None = None
     node_label: str | None = None
     # That this pod is gone decides: ask the API server itself before it is believed.
     gone: str | None = None
@@ -121,7 +129,7 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         kind = "Normal" if lack.reason == reasons.WAITING_FOR_DATA_VOLUME else "Warning"
         events = () if told else (Event(kind, lack.reason, lack.message),)
         return InstancePlan(add_finalizer=finalizer, status=status, events=events)
-    pod = launcher_pod(snapshot.document, instance.spec)
+    pod = launcher_pod(snapshot.document, instance.spec, settings=snapshot.settings)
     name = pod["metadata"]["name"]
     return InstancePlan(
         add_finalizer=finalizer,
@@ -145,6 +153,10 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
     elif pod.being_deleted and observed.phase in FINISHED:
         # It was told to end, by someone who is not its machine. Whether its last word is seen or not, that is what happened.
         observed = msgspec.structs.replace(pod_gone(pod.name), report=observed.report)
+    if sentence := not_reached(pod, snapshot.all_nodes):
+        observed = Observed("Scheduling", reasons.MIGRATABILITY_LEVEL_NOT_REACHED, sentence)
+        if _level_now(snapshot) != demanded_level(pod):
+            return _made_anew(snapshot, pod, now)
     lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
     status = status_of(instance, observed, pod, snapshot.found.claims, now)
     status |= _moving(snapshot)
@@ -174,6 +186,22 @@ def _moving(snapshot: InstanceSnapshot) -> Document:
     )
 
 
+def _level_now(snapshot: InstanceSnapshot) -> int:
+    return required_level(snapshot.settings) if is_host_model(snapshot.instance.spec.domain.cpu) else 0
+
+
+def _made_anew(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
+    """First the instance forgets the pod, then the pod goes: else it would look as if somebody had taken it away."""
+    why = "the level that the cluster requires has changed: the pod, which had no node, is made anew"
+    status = status_of(snapshot.instance, Observed("Pending", reasons.MIGRATABILITY_LEVEL_CHANGED, why), None, {}, now)
+    status.pop("launcherPodName", None)
+    return InstancePlan(
+        replace_pod=(Delete(pod.name, pod.uid), pod.metadata.resource_version or ""),
+        status=status,
+        events=(Event("Normal", reasons.MIGRATABILITY_LEVEL_CHANGED, why),),
+    )
+
+
 def _pause(instance: VirtualMachineInstance, pod: Pod) -> tuple[str, str] | None:
     wish = instance.annotations.get(labels.PAUSE)
     return (pod.name, wish) if wish is not None and pod.annotations.get(labels.PAUSE) != wish else None
@@ -188,6 +216,9 @@ def _node_label(instance: VirtualMachineInstance, pod: Pod, observed: Observed) 
 
 def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> tuple[Event, ...]:
     before = phase_of(instance)
+    waits_for_level = observed.reason == reasons.MIGRATABILITY_LEVEL_NOT_REACHED
+    if waits_for_level and (instance.status is None or instance.status.reason != observed.reason):
+        return (Event("Warning", observed.reason, observed.message),)
     if observed.phase == before:
         return ()
     if observed.phase == "Running" and before != "Unknown":

@@ -49,7 +49,7 @@ def _of_instance(instance: VirtualMachineInstance) -> Shown:
     if phase == "Pending":
         word = _PENDING.get(reason, reasons.PROVISIONING if reason else reasons.STARTING)
         return Shown(word, reason, message)
-    if reason == reasons.UNSCHEDULABLE:
+    if reason in (reasons.UNSCHEDULABLE, reasons.MIGRATABILITY_LEVEL_NOT_REACHED):
         return Shown(reasons.ERROR_UNSCHEDULABLE, reason, message)
     return Shown(reasons.UNKNOWN if phase == "Unknown" else reasons.STARTING, reason, message)
 
@@ -59,6 +59,7 @@ _PENDING = {
     reasons.DATA_VOLUME_ERROR: reasons.DATA_VOLUME_ERROR,
     reasons.MISSING_SECRET: reasons.STARTING,
     reasons.MISSING_CONFIG_MAP: reasons.STARTING,
+    reasons.MIGRATABILITY_LEVEL_CHANGED: reasons.STARTING,
 }
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from herder.api import labels
 from herder.api.guest import Started
 from herder.api.kinds import VirtualMachineInstance
-from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
+from herder.api.meta import NodeSelectorRequirement
+from herder.rules.migratability.moving import target_requirements
 from herder.rules.targets import Added, Asked, asked_of, constrained
 
 Document = dict[str, Any]
@@ -43,13 +44,12 @@ def asked_about(instance: VirtualMachineInstance, document: Document, added: Add
 def same_kind_of_node(started: Started) -> list[Document]:
     """A guest goes on only in the same kind of machine."""
     runtime = [_is(labels.RUNTIME, started.runtime)] if started.runtime else []
-    return [*runtime, *(_same_cpu(started.cpu) if started.cpu is not None else ())]
+    cpu = target_requirements(started.cpu) if started.cpu is not None else ()
+    return [*runtime, *(_written(one) for one in cpu)]
 
 
-def _same_cpu(cpu: StartedCPU) -> list[Document]:
-    model = [_is(labels.CPU_MODEL_MIGRATION + cpu.model, "true")] if cpu.model else []
-    wanted = [one.name for one in cpu.features or () if one.policy in (None, "require", "force")]
-    return [*model, *(_is(labels.CPU_FEATURE + name, "true") for name in wanted)]
+def _written(test: NodeSelectorRequirement) -> Document:
+    return {"key": test.key, "operator": test.operator, **({"values": list(test.values)} if test.values else {})}
 
 
 def _is(key: str, value: str) -> Document:

@@ -9,6 +9,7 @@ import msgspec
 
 from herder.api import reasons
 from herder.api.guest import Started
+from herder.api.kinds.domain import CPUFeature
 from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
@@ -45,6 +46,11 @@ class SimulatedRuntime:
         # How the last move of each guest ended, or stood when the guest died.
         self._moved: dict[str, Moved] = {}
         self._changed: Callable[[str], None] = lambda guest: None
+
+    def have(self, cpu: HostCPU | None) -> None:
+        """Another processor, for guests that are started from now on; None leaves it as it is."""
+        if cpu is not None and cpu != self.description.cpu:
+            self.description = msgspec.structs.replace(self.description, cpu=cpu)
 
     async def open(self, changed: Callable[[str], None]) -> None:
         self._changed = changed
@@ -120,6 +126,7 @@ class SimulatedRuntime:
         address = f"simulated://{self._node}/{order.guest}"
         if order.guest in self._guests:
             return address
+        self._check(order.definition.incoming)
         guest = self._make(order)
         if guest.settings.fails_at == "incoming":
             raise Refused(reasons.TARGET_POD_FAILED, "it could not be prepared, as it was told to")
@@ -213,14 +220,29 @@ class SimulatedRuntime:
         started = definition.incoming or self._started(order)
         return Guest(order, settings, started, self._world.now, lambda: self._guest_changed(order.guest))
 
+    def _check(self, started: Started | None) -> None:
+        """As QEMU does: a guest can only be the same where the node has all that it was started with."""
+        cpu = started.cpu if started is not None else None
+        has = self.description.cpu
+        needed = [one.name for one in (cpu.features if cpu is not None else None) or () if one.policy in (None, "require")]
+        lacking = [name for name in needed if name not in has.features]
+        if cpu is not None and cpu.model not in (None, has.model, *has.models):
+            lacking.insert(0, f"model {cpu.model}")
+        if lacking:
+            why = f"the guest was started with {', '.join(lacking)}, which node {self._node} lacks"
+            raise Refused(reasons.MISSING_CPU_FEATURES, why)
+
     def _started(self, order: Order) -> Started:
         domain = order.definition.spec.domain
         cpu = domain.cpu
         wanted = cpu.model if cpu is not None and cpu.model else "host-model"
         host = wanted in ("host-model", "host-passthrough")
+        features = {name: CPUFeature(name=name, policy="require") for name in self.description.cpu.required_features if host}
+        features |= {one.name: one for one in (cpu.features if cpu is not None else None) or ()}
         model = StartedCPU(
             model=self.description.cpu.model if host else wanted,
-            vendor=self.description.cpu.vendor,
+            vendor=self.description.cpu.vendor or None,
+            features=tuple(features[name] for name in sorted(features)) or None,
             sockets=(cpu.sockets if cpu else None) or 1,
             cores=(cpu.cores if cpu else None) or 1,
             threads=(cpu.threads if cpu else None) or 1,

@@ -71,6 +71,15 @@ def test_a_level_that_no_node_reaches_is_accepted_with_advice() -> None:
     assert advice_on(_settings(requireHostModelMigratabilityLevel=99)) == []
 
 
+@pytest.mark.parametrize("name", ["preferedHostModelMigratabilityLevel", "preferredHostModelMigratabilityLevel"])
+def test_a_preferred_level_that_prefers_nothing_is_pointed_out(name: str) -> None:
+    (unreachable,) = advice_on(_settings("kubevirt", **{name: {"level": 100}}))
+    assert unreachable.startswith(f"spec.configuration.migrations.{name}.level: no node reaches 100")
+    (required,) = advice_on(_settings("kubevirt", requireHostModelMigratabilityLevel=50, **{name: {"level": 50}}))
+    assert required.endswith("50 prefers nothing, because 50 is required of every node already")
+    assert advice_on(_settings("kubevirt", requireHostModelMigratabilityLevel=50, **{name: {"level": 60}})) == []
+
+
 def test_settings_that_nobody_reads_are_pointed_out() -> None:
     assert advice_on(_settings("other")) == ["only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored"]
 

@@ -1,0 +1,105 @@
+"""What people are shown of levels, targets and a common baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from herder.api.kinds.domain import CPUFeature
+from herder.api.kinds.instance import StartedCPU
+from herder.cli.migratability import baseline_lines, of_guest, of_node, overview
+from herder.rules.migratability.baseline import baseline_of, newness
+from tests.unit.rules.migratability.nodes import cpu, node
+
+ROOT = Path(__file__).parents[4]
+PLAIN = cpu("Skylake-Client", ["aes"], also=["sse4.2"], models=["Haswell", "Penryn"])
+ODD = cpu("Skylake-Client", ["aes", "avx512f"], also=["sse4.2"], models=["Haswell", "Skylake-Client"])
+AMD = cpu("EPYC", ["aes"], models=["Penryn"], vendor="AMD")
+MIXED = [node("a", PLAIN), node("b", PLAIN), node("odd", ODD)]
+
+
+def test_all_nodes_are_shown_with_their_level_and_what_others_lack() -> None:
+    closed = node("closed", PLAIN, cordoned=True)
+    assert [line.split() for line in overview([*MIXED, closed])] == [
+        ["NODE", "LEVEL", "MOVES", "TO", "HOST", "MODEL", "WHAT", "OTHERS", "LACK"],
+        ["a", "66", "2", "of", "3", "Skylake-Client"],
+        ["b", "66", "2", "of", "3", "Skylake-Client"],
+        ["odd", "0", "0", "of", "3", "Skylake-Client", "avx512f"],
+        ["closed", "Skylake-Client", "(is", "cordoned)"],
+    ]
+
+
+def test_a_node_is_shown_with_every_other_node_and_what_that_lacks() -> None:
+    first, second, heading, *rows = of_node(MIXED[2], [*MIXED, node("amd", AMD)])
+    assert first == "A host-model guest that is first started on odd gets model Skylake-Client."
+    assert second == "Level 0: 0 of 4 nodes would take it."
+    assert heading.split() == ["NODE", "TAKES", "IT", "LACKS"]
+    assert [row.split(maxsplit=2) for row in rows] == [
+        ["a", "no", "avx512f"],
+        ["b", "no", "avx512f"],
+        ["amd", "no", "vendor Intel, model Skylake-Client, avx512f"],
+    ]
+
+
+def test_a_guest_is_shown_with_the_nodes_that_have_what_it_was_started_with() -> None:
+    started = StartedCPU(model="Skylake-Client", vendor="Intel", features=(CPUFeature(name="aes", policy="require"),))
+    first, second, _, *rows = of_guest("shop/web", started, "a", [*MIXED, node("amd", AMD), node("off", PLAIN, ready="False")])
+    assert first == "vm shop/web runs on a and was started with model Skylake-Client with aes."
+    assert second == "2 of 4 other nodes would take it."
+    assert [row.split(maxsplit=2) for row in rows] == [
+        ["b", "yes"],
+        ["odd", "yes"],
+        ["amd", "no", "vendor Intel, model Skylake-Client"],
+        ["off", "no", "(is not ready)"],
+    ]
+
+
+def test_the_baseline_is_the_newest_model_and_the_features_that_all_have() -> None:
+    found = baseline_of(MIXED, MIXED)
+    assert (found.model, found.models) == ("Haswell", ("Haswell",))
+    assert (found.features, found.beyond, found.vendors) == (("aes", "sse4.2"), ("aes",), ("Intel",))
+    assert [(one.node, one.now.level, one.then.level if one.then else None) for one in found.changes] == [
+        ("a", 66, 66),
+        ("b", 66, 66),
+        ("odd", 0, 66),
+    ]
+
+
+def test_nodes_outside_the_chosen_ones_count_where_they_have_the_baseline_too() -> None:
+    found = baseline_of(MIXED[:1], [*MIXED, node("amd", AMD)])
+    assert found.nodes == ("a",)
+    assert [(one.node, one.then.level if one.then else None) for one in found.changes] == [
+        ("a", 50),
+        ("amd", None),
+        ("b", 50),
+        ("odd", 50),
+    ]
+
+
+def test_nodes_with_nothing_in_common_say_so() -> None:
+    without = cpu("Haswell", models=["Haswell"])
+    assert baseline_lines(baseline_of([MIXED[0], node("amd", cpu("EPYC", models=["EPYC"]))], MIXED))[-1].startswith(
+        "They have no model in common"
+    )
+    assert baseline_lines(baseline_of([node("off", without, cordoned=True)], MIXED)) == ["None of these nodes takes guests now."]
+
+
+def test_the_baseline_can_be_pasted_into_a_machine() -> None:
+    lines = baseline_lines(baseline_of(MIXED, MIXED))
+    at = lines.index("A machine that can be moved among all of them:")
+    assert lines[at + 1 : at + 5] == ["  cpu:", "    model: Haswell", "    features:", "    - name: aes"]
+
+
+def test_newer_models_are_told_from_older_ones_whatever_their_variant() -> None:
+    listed = ["qemu64", "Penryn", "Haswell-noTSX-IBRS", "Skylake-Client-IBRS", "Skylake-Server", "SapphireRapids-v2"]
+    assert sorted({*listed}, key=newness) == listed
+    assert newness("EPYC-Rome-v1") > newness("EPYC-IBPB") > newness("Opteron_G5")
+    assert newness("unheard-of") < newness("qemu64")
+
+
+def test_the_example_shows_what_the_documentation_says() -> None:
+    written = yaml.safe_load_all((ROOT / "examples" / "mixed-nodes.yaml").read_text())
+    nodes = [node(one["metadata"]["name"], one["metadata"]["labels"]) for one in written]
+    shown = "\n".join(overview(nodes))
+    assert shown in (ROOT / "docs" / "migratability.md").read_text()
