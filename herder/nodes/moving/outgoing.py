@@ -201,10 +201,11 @@ class Outgoing:
         if isinstance(verdict, StartPostCopy):
             log.info("the guest goes on at the target", guest=self.guest, why=verdict.message)
             await runtime.start_post_copy(self.guest)
-        elif isinstance(verdict, PauseGuest) and not self.note.held:
+        elif isinstance(verdict, PauseGuest):
             log.info("the guest is paused for its move", guest=self.guest, why=verdict.message)
             # First the note: whoever comes after us has to let it go on, should it stay.
-            await self._keep(held=True)
+            if not self.note.held:
+                await self._keep(held=True)
             await runtime.pause(self.guest)
         elif isinstance(verdict, Abort):
             self._why_aborted = (verdict.reason, verdict.message)
