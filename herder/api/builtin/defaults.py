@@ -81,7 +81,9 @@ def _job(obj: Document) -> None:
 def _cron_job(obj: Document) -> None:
     spec = ensured(obj, "spec")
     default_cron_job(spec)
-    default_template(ensured(ensured(ensured(spec, "jobTemplate"), "spec"), "template"))
+    # Go writes it even where it is empty.
+    ensured(ensured(spec, "jobTemplate"), "metadata")
+    default_template(ensured(ensured(spec["jobTemplate"], "spec"), "template"))
 
 
 def _claim(obj: Document) -> None:

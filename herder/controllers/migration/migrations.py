@@ -228,15 +228,8 @@ def _as_shown(migration: VirtualMachineInstanceMigration, status: Document) -> V
 
 def _scheduled(document: Document, reason: str, message: str) -> Document:
     """It has its place, and waits before the door."""
-    reached = [one if one["phase"] != "PreparingTarget" else {**one, "phase": "Scheduled"} for one in _reached(document)]
+    reached = [one for one in document["phaseTransitionTimestamps"] if one["phase"] != "PreparingTarget"]
     return {"phase": "Scheduled", "reason": reason, "message": message, "phaseTransitionTimestamps": reached}
-
-
-def _reached(document: Document) -> list[Document]:
-    listed: list[Document] = document["phaseTransitionTimestamps"]
-    if any(one["phase"] == "Scheduled" for one in listed):
-        return [one for one in listed if one["phase"] != "PreparingTarget"]
-    return listed
 
 
 def _text(order: MigrationOrder | None) -> str | None:

@@ -25,6 +25,8 @@ from herder.nodes.runtimes.base import GuestStatus, Moved, Refused
 from herder.rules.convergence import Abort, PauseGuest, StartPostCopy, Verdict
 
 log = structlog.get_logger()
+# How long the last numbers of a copy are waited for, before it is said that nothing is left to be sent.
+NUMBERS_WITHIN = 0.5
 # How often the copy is judged, and its progress told.
 LOOK_EVERY = 1.0
 GIVEN_AWAY = ("PostCopy", "Completed")
@@ -46,6 +48,8 @@ class Outgoing:
         self._means = means
         self._judge = Judge(note.order.settings)
         self._progress: MigrationProgress | None = None
+        # When the last numbers of the copy are no longer waited for.
+        self._counted_by = 0.0
         self._why_aborted: tuple[str, str] = ("", "")
         self._task: asyncio.Task[None] | None = None
 
@@ -101,13 +105,23 @@ class Outgoing:
             return msgspec.structs.replace(status, state="Paused", reason="", message="it is being handed over to another node")
         return status
 
+    @property
+    def _counted(self) -> bool:
+        """Whether the numbers are the last ones. They come a moment after the end, and nobody asks for them again."""
+        moved = self._moved()
+        last = moved is None or moved.progress is None or moved.progress.percent == 100
+        return last or asyncio.get_running_loop().time() >= self._counted_by
+
     def report(self) -> MigrationReport:
         failed = self.note.failed
+        if self.given_away and (moved := self._moved()) is not None:
+            self._progress = told_progress(moved, self._progress, self._means.world.now())
+        sent = self._all_sent and self._counted
         return MigrationReport(
             migration=self.note.order.migration,
             progress=self._progress,
             handed_over=self.given_away and not failed,
-            completed=self.given_away and not failed and self._all_sent and (self.note.taken or not self.note.dead),
+            completed=self.given_away and not failed and sent and (self.note.taken or not self.note.dead),
             failed=failed,
             message=self.note.message,
         )
@@ -227,6 +241,9 @@ class Outgoing:
             await self._keep(held=False)
 
     async def _hand_over(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._counted_by = loop.time() + NUMBERS_WITHIN
+        loop.call_later(NUMBERS_WITHIN, self._tell)
         self._tell()
         if not self.note.answered:
             await self._keep(**await grant(self._means, self))

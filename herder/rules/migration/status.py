@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from herder.api.core import Pod
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration import VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.rules.migration.handover import Failed, GoesOn, Moved, Sides, sides_of
+from herder.rules.migration.phases import ORDER
 from herder.rules.migration.snapshot import MigrationSnapshot, Prepared
 from herder.rules.migration.target_pod import target_name
 from herder.rules.plans import Document, moment, plain, text_of, without_nothing
@@ -66,7 +71,8 @@ def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Doc
     at = text_of(moment(now))
     document["endTimestamp"] = at
     if (progress := _progress(sides)) is not None:
-        document["progress"] = plain(progress)
+        # Of one that succeeded the last numbers may not have come: that it is done is known.
+        document["progress"] = plain(progress if failed else msgspec.structs.replace(progress, percent=100, remaining_bytes=0))
     if "migrationState" in document or not failed:
         ended: Document = {"endTimestamp": at, "completed": True, "failed": failed}
         if isinstance(stands, Failed):
@@ -112,8 +118,17 @@ def _with(migration: VirtualMachineInstanceMigration, phase: str, reason: str, m
             }
         ),
     }
-    listed: list[Document] = list(kept.get("phaseTransitionTimestamps", ()))
-    if all(one["phase"] != phase for one in listed):
-        listed.append({"phase": phase, "phaseTransitionTimestamp": text_of(moment(now))})
-    document["phaseTransitionTimestamps"] = listed
+    document["phaseTransitionTimestamps"] = _reached(migration, kept.get("phaseTransitionTimestamps", ()), phase, now)
     return document
+
+
+def _reached(migration: VirtualMachineInstanceMigration, known: Iterable[Document], phase: str, now: float) -> list[Document]:
+    """Each phase once, in their order. One that was too short to be seen was reached with the next."""
+    listed = list(known)
+    passed: tuple[str, ...] = ORDER if phase == "Succeeded" else ORDER[: ORDER.index(phase)] if phase in ORDER else ("Pending",)
+    made = migration.metadata.creation_timestamp
+    for one in (*passed, phase):
+        if all(entry["phase"] != one for entry in listed):
+            at = made if one == "Pending" and made is not None else moment(now)
+            listed.append({"phase": one, "phaseTransitionTimestamp": text_of(at)})
+    return listed
