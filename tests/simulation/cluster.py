@@ -11,6 +11,7 @@ from herder.kube.kit import Start
 from herder.kube.leases import Settings as Lease
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
+from herder.nodes.moving import MemoryNotes
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.runtimes.simulated import SimulatedRuntime
@@ -30,7 +31,8 @@ def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY) ->
     async def main(machine: Machine) -> None:
         settings = NodeSettings(name=name, renew_every=renew_every)
         runtime = SimulatedRuntime(name, machine.world, simulation.guest_network)
-        parts = Parts(NoVolumes(), plain=PlainPods(machine.world))
+        notes = simulation.notes.setdefault(name, MemoryNotes())
+        parts = Parts(NoVolumes(), plain=PlainPods(machine.world), notes=notes, link=simulation.switchboard.link(name))
         await NodeAgent(simulation.client(machine, NODES), machine.world, settings, runtime, parts, CollectorRegistry()).run()
 
     return simulation.machine(name, main)

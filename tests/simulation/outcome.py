@@ -8,16 +8,23 @@ from typing import Any
 
 import msgspec
 
+from herder.api import labels
 from tests.simulation.comparing import places_that_differ
 from tests.simulation.faults import FOREIGN
 from tests.simulation.server import PASSING, ApiServer
 
 Json = dict[str, Any]
 # Which phases were seen on the way is chance, too: who looks late sees fewer.
-_CHANCE = frozenset({"resourceVersion", "uid", "creationTimestamp", "managedFields", "phaseTransitionTimestamps"})
+_CHANCE = frozenset(
+    {
+        *("resourceVersion", "uid", "creationTimestamp", "managedFields", "phaseTransitionTimestamps"),
+        # A grant that went through the API server, because somebody was late.
+        labels.RESUME,
+    }
+)
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # Names that end in the beginning of an owner's uid.
-_NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}\b")
+_NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}(?:-[0-9a-f]{8})?\b")
 # Pods of ReplicaSets: their names are of the pods that were there before them.
 _GENERATED = re.compile(r"\b(web-(?:[b-z0-9]{6,10}-)?)[b-z0-9]{5}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from herder.api.registry import KindInfo
 from herder.kube.client import Client
+from herder.nodes.moving import MemoryNotes, Switchboard
 from herder.nodes.runtimes.simulated import Network
 from herder.server.request import ENGINE, User
 from tests.simulation.loop import VirtualLoop
@@ -43,6 +44,9 @@ class Simulation:
         self.server = ApiServer(kinds)
         # Over which the nodes copy guests to each other.
         self.guest_network = Network()
+        # How their agents speak to each other meanwhile, and what each has written down: that outlives them.
+        self.switchboard = Switchboard("simulation")
+        self.notes: dict[str, MemoryNotes] = {}
         self._traced = self.trace if traced else None
         self._network = SimulatedWorld(loop, seed, "network")
         self._latency = latency

@@ -50,16 +50,16 @@ def begun(
 def under_way(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, now: float) -> Document:
     migration = snapshot.migration
     document = _with(migration, stands.phase, stands.reason, stands.message, now)
-    node = sides.target.spec.node_name if sides.target is not None else ""
     progress = _progress(sides)
     state: Document = {**document.get("migrationState", {})}
-    if node:
-        document["targetNode"] = state["targetNode"] = node
     if progress is not None:
         document["progress"] = plain(progress)
-        state |= without_nothing({"mode": progress.mode})
-    _mark(state, sides, stands, now)
-    return document | {"migrationState": state}
+    _mark(state, sides, text_of(moment(now)))
+    if "targetNode" in state:
+        document["targetNode"] = state["targetNode"]
+    if stands.cancel or sides.cancelled:
+        state |= {"abortRequested": True, "abortStatus": "Aborting"}
+    return document | {"migrationState": state | {"completed": False}}
 
 
 def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Document:
@@ -74,29 +74,35 @@ def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Doc
         # Of one that succeeded the last numbers may not have come: that it is done is known.
         document["progress"] = plain(progress if failed else msgspec.structs.replace(progress, percent=100, remaining_bytes=0))
     if "migrationState" in document or not failed:
+        state: Document = {**document.get("migrationState", {})}
+        _mark(state, sides, at)
+        if "targetNode" in state:
+            document["targetNode"] = state["targetNode"]
         ended: Document = {"endTimestamp": at, "completed": True, "failed": failed}
         if isinstance(stands, Failed):
             ended["failureReason"] = f"{stands.reason}: {stands.message}"
         if migration.being_deleted:
             ended |= {"abortRequested": True, "abortStatus": "Succeeded" if failed else "Failed"}
-        document["migrationState"] = {**document.get("migrationState", {}), **ended}
+        document["migrationState"] = {**state, **ended}
     return document
 
 
-def _mark(state: Document, sides: Sides, stands: GoesOn, now: float) -> None:
-    """Moments, each said once."""
-    at = text_of(moment(now))
+def _mark(state: Document, sides: Sides, at: str) -> None:
+    """Moments, each said once; what was too short to be seen was reached with the next."""
     said, heard = sides.source_said, sides.target_said
+    ran = heard is not None and heard.taken_over
+    if sides.target is not None and sides.target.spec.node_name:
+        state["targetNode"] = sides.target.spec.node_name
     if heard is not None and heard.address:
         state["targetNodeAddress"] = heard.address
+    if ran or said is not None or (heard is not None and heard.address):
         state.setdefault("targetReadyTimestamp", at)
-    if said is not None:
+    if ran or said is not None:
         state.setdefault("startTimestamp", at)
-    if sides.given_away:
+    if said is not None and said.progress is not None and said.progress.mode is not None:
+        state["mode"] = said.progress.mode
+    if ran or sides.given_away:
         state.setdefault("handedOverTimestamp", at)
-    if stands.cancel or sides.cancelled:
-        state |= {"abortRequested": True, "abortStatus": "Aborting"}
-    state["completed"] = False
 
 
 def _progress(sides: Sides) -> MigrationProgress | None:

@@ -12,7 +12,7 @@ from herder.controllers import CONTROLLERS
 from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.client import Client
 from herder.kube.errors import KubeError
-from herder.kube.resources import INSTANCES, MACHINES, NODES, PODS, Key
+from herder.kube.resources import INSTANCES, MACHINES, MIGRATIONS, NODES, PODS, Key
 from herder.scheduler import NAMES, scheduler
 from tests.engines.waiting import eventually
 from tests.machines.herd import machine
@@ -79,6 +79,14 @@ def delete_pod(name: str = "vm") -> Step:
     return step
 
 
+def migrate(migration: str, name: str = "vm", **spec: Any) -> Step:
+    async def step(client: Client) -> None:
+        document = {"metadata": {"name": migration, "namespace": NAMESPACE}, "spec": {"vmiName": name, **spec}}
+        await client.create(MIGRATIONS, document)
+
+    return step
+
+
 def delete(name: str = "vm") -> Step:
     async def step(client: Client) -> None:
         await client.delete(MACHINES, Key(NAMESPACE, name))
@@ -92,6 +100,13 @@ def runs(left: dict[str, bytes], name: str = "vm") -> str:
     word = found.get("status", {}).get("printableStatus")
     pods = [key for key in left if key.startswith(f"pods {NAMESPACE}/virt-launcher-{name}-")]
     return "" if word == "Running" and len(pods) == 1 else f"{name} should run in one pod, but is {word} with {pods}"
+
+
+def runs_elsewhere(left: dict[str, bytes]) -> str:
+    """It was moved twice, and both migrations know it."""
+    moved = [msgspec.json.decode(raw) for key, raw in left.items() if key.startswith("virtualmachineinstancemigrations")]
+    phases = [one.get("status", {}).get("phase") for one in moved]
+    return runs(left) or ("" if phases == ["Succeeded"] * 2 else f"both migrations should have succeeded, but they are {phases}")
 
 
 def nothing_left(left: dict[str, bytes]) -> str:
@@ -116,4 +131,5 @@ def herd(name: str, *steps: Step, expect: Any = runs) -> Scenario:
 STARTED_AND_RESTARTED = herd("started and restarted", make(), restart())
 STOPPED = herd("stopped and gone", make("Always"), change("Halted"), delete(), expect=nothing_left)
 PAUSED = herd("paused, its pod deleted", make(), pause("true"), pause("false"), delete_pod())
+MOVED = herd("moved there and back", make(), migrate("there"), migrate("back"), expect=runs_elsewhere)
 ALL = (STARTED_AND_RESTARTED, STOPPED, PAUSED)

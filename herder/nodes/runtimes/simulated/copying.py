@@ -111,7 +111,7 @@ def progress(copy: Copy, bandwidth: float) -> MigrationProgress:
     return MigrationProgress(
         mode=copy.mode,
         total_bytes=copy.load.memory,
-        transferred_bytes=int(copy.transferred),
+        transferred_bytes=round(copy.transferred),
         remaining_bytes=int(left),
         dirty_bytes_per_second=int(dirty_rate(copy)),
         bytes_per_second=int(bandwidth),
