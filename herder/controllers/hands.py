@@ -45,8 +45,14 @@ class Hands:
         key, grace = Key(namespace, wanted.name), wanted.grace_period_seconds
         try:
             await self._client.delete(cache.resource, key, uid=wanted.uid, resource_version=version, grace_period_seconds=grace)
-        except (NotFound, Conflict):
+        except NotFound:
             return
+        except Conflict:
+            found = await self._client.find(cache.resource, key)
+            if found is None or found.uid != wanted.uid or version:
+                return
+            # It is the one that was meant: somebody was faster with something else, and it is to be tried again.
+            raise
         await cache.wait_gone(key, wanted.uid)
 
     async def patch(self, cache: Cache[Any], stored: Stored[Any], patch: Document, subresource: str = "") -> None:

@@ -103,7 +103,11 @@ async def test_it_registers_its_node_ready_and_closed_to_strangers(api: Api, pro
 async def test_how_often_it_says_that_it_is_there_can_be_chosen(api: Api, program: Program) -> None:
     program.start("--heartbeat", "0.5")
     await ready(api, program.name)
-    lease = (await api.get(LEASES, program.name, "kube-node-lease")).ok["spec"]
+
+    async def there() -> Any:
+        return (await api.get(LEASES, program.name, "kube-node-lease")).ok["spec"]
+
+    lease = await eventually(there)
     assert lease["leaseDurationSeconds"] == 2
 
     async def renewed() -> bool:

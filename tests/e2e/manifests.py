@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from herder.api.registry import KINDS, info_of
+from tests.e2e.kubectl import Kubectl
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -86,3 +87,12 @@ def is_namespaced(document: Json) -> bool:
 
 
 OUR_KINDS = [info.kind for info in KINDS]
+
+
+def prepare(kubectl: Kubectl, documents: list[Json]) -> None:
+    """Only what runs can be moved: a migration is of an instance that is there."""
+    for document in documents:
+        if document["kind"] == "VirtualMachineInstanceMigration":
+            name, spec = document["spec"]["vmiName"], {"domain": {}}
+            instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}, "spec": spec}
+            kubectl.create(instance)

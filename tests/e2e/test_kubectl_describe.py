@@ -15,6 +15,7 @@ from tests.e2e.manifests import (
     is_namespaced,
     machine,
     pod,
+    prepare,
     secret,
 )
 
@@ -104,6 +105,7 @@ def kubectl_of(here: Kubectl, document: Json) -> Kubectl:
 def test_each_of_our_kinds_is_described_with_its_events(here: Kubectl, kind: str) -> None:
     document = _own(example_of(kind))
     name = document["metadata"]["name"]
+    prepare(here, [document])
     here.create(document)
     # Events of what lives outside namespaces are in the namespace default.
     place = kubectl_of(here, document)

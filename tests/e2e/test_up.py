@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.kubectl import Json, Kubectl
 from tests.e2e.manifests import ROOT, config_map, machine
-from tests.e2e.program import Up, is_running, until
+from tests.e2e.program import Up, is_running
 
 
 def _printed_commands(up: Up) -> str:
@@ -68,18 +68,6 @@ def test_nodes_appear_ready_with_room_and_a_runtime(kubectl: Kubectl) -> None:
         assert status["nodeInfo"]["containerRuntimeVersion"].startswith("simulated://")
     rows = [line.split()[:2] for line in kubectl("get", "nodes", "--no-headers").splitlines()]
     assert rows == [["node-1", "Ready"], ["node-2", "Ready"]]
-
-
-def test_nodes_keep_saying_that_they_are_there(kubectl: Kubectl) -> None:
-    leases = kubectl.inside("kube-node-lease")
-
-    def renewals() -> dict[str, str]:
-        printed = leases("get", "lease", "-o", "jsonpath={range .items[*]}{.metadata.name}={.spec.renewTime} {end}")
-        return dict(pair.split("=") for pair in printed.split())
-
-    before = renewals()
-    assert set(before) == {"node-1", "node-2"}
-    until(lambda: all(new > before[name] for name, new in renewals().items()), "a lease was not renewed", patience=60, pause=0.3)
 
 
 def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path) -> None:

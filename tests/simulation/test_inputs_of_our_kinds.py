@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from herder.api.registry import KINDS, KindInfo, info_of
+from herder.api.registry import INSTANCE, KINDS, MIGRATION, KindInfo, info_of
 from herder.api.schemas import schema_of_kind
 from herder.kube.resources import Resource
 from tests.simulation.inputs import Inputs
@@ -31,15 +31,24 @@ def _resource(info: KindInfo) -> Resource[Any]:
     )
 
 
+async def _prepare(simulation: Simulation, info: KindInfo) -> None:
+    """Only what runs can be moved."""
+    if info is MIGRATION:
+        metadata = {"name": _example(info)["spec"]["vmiName"], "namespace": "default"}
+        await simulation.client().create(_resource(INSTANCE), {"metadata": metadata, "spec": {"domain": {}}})
+
+
 @pytest.mark.parametrize("info", KINDS, ids=lambda info: info.kind)
 def test_every_field_is_refused_in_words_or_taken_and_there_is_a_way_back(info: KindInfo, seed: int) -> None:
     async def main(simulation: Simulation) -> Inputs:
         await simulation.started()
+        await _prepare(simulation, info)
         inputs = Inputs(simulation, _resource(info), _example(info))
         await inputs.go_through(schema_of_kind(info.view), MOST, seed)
         return inputs
 
-    inputs = simulate(seed, main, [info], traced=False, latency=False)
+    kinds = [info, INSTANCE] if info is MIGRATION else [info]
+    inputs = simulate(seed, main, kinds, traced=False, latency=False)
     assert not inputs.wrong, "\n".join(inputs.wrong[:20])
     assert inputs.accepted
     assert inputs.refused > 3

@@ -200,7 +200,11 @@ async def test_a_set_that_nobody_manages_is_taken_in(place: Place) -> None:
         (one,) = await place.sets()
         return None if one["metadata"].get("ownerReferences") else one
 
+    async def gone() -> bool:
+        return (await place.api.get(DEPLOYMENTS, "web", place.namespace)).code == 404
+
     orphan = await place.eventually(orphaned)
+    await place.eventually(gone)
     before = {one["metadata"]["uid"] for one in await place.pods()}
     made = await place.deploy(2)
     await place.rolled_out()

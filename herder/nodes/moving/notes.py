@@ -85,6 +85,8 @@ class DiskNotes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # What is being written, by guest. A thread cannot be called off: who gave up waiting for it leaves it behind.
+        self._writing: dict[str, asyncio.Future[None]] = {}
 
     async def leaving(self) -> dict[str, Leaving]:
         return await asyncio.to_thread(self._read, LEAVING, Leaving)
@@ -93,9 +95,18 @@ class DiskNotes:
         return await asyncio.to_thread(self._read, COMING, Coming)
 
     async def write(self, guest: str, note: Leaving | Coming) -> None:
-        await asyncio.to_thread(self._write, self._path(guest, _kind(note)), msgspec.json.encode(note))
+        await self._settled(guest)
+        writing = asyncio.to_thread(self._write, self._path(guest, _kind(note)), msgspec.json.encode(note))
+        work = self._writing[guest] = asyncio.ensure_future(writing)
+        await asyncio.shield(work)
+
+    async def _settled(self, guest: str) -> None:
+        """Until nobody writes any more: an older note must not come after a newer one, and none after its end."""
+        if (work := self._writing.pop(guest, None)) is not None:
+            await asyncio.wait([work])
 
     async def remove(self, guest: str, *kinds: str) -> None:
+        await self._settled(guest)
         for kind in kinds or (LEAVING, COMING):
             with contextlib.suppress(FileNotFoundError):
                 self._path(guest, kind).unlink()
