@@ -162,7 +162,7 @@ async def test_anything_that_can_be_scaled_may_be_the_controller(api: Api, names
         await api.patch(PODS, "a", {"metadata": {"annotations": {"looked": uuid.uuid4().hex}}}, namespace)
         return numbers(await budget_status(api, namespace, "x")) == (3, 1, 2, 0)
 
-    await eventually(look, patience=60)
+    await eventually(look, patience=150)
     await api.delete(CRDS, definition["metadata"]["name"])
 
 

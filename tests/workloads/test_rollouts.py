@@ -227,7 +227,8 @@ async def test_why_pods_cannot_be_made_is_said(place: Place) -> None:
 
     assert "no-such-class" in (await place.eventually(told))[0]
     await place.change({"spec": {"template": {"spec": {"priorityClassName": None}}}})
-    assert condition(await place.rolled_out(), "ReplicaFailure") == {}
+    await place.rolled_out()
+    await place.shows(lambda one: condition(one, "ReplicaFailure") == {})
 
 
 async def test_annotations_may_be_written_with_a_status_and_are_no_new_generation(place: Place) -> None:
