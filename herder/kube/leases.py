@@ -242,16 +242,21 @@ class LeaderElection:
         """Without a holder the next one need not wait. If it cannot be said, the lease runs out by itself."""
         lease, self._lease = self._lease, None
         self._results["released"].inc()
-        now = micro_timestamp(self._world.now())
-        spec = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
-        if lease is None:
-            return
-        metadata = {"uid": lease.uid, "resourceVersion": lease.metadata.resource_version}
         try:
             async with asyncio.timeout(RELEASE_PATIENCE):
-                await self._client.patch(LEASES, self._settings.lease, {"metadata": metadata, "spec": spec})
+                while lease is not None and lease.spec.holder_identity == self._identity:
+                    with contextlib.suppress(Conflict):
+                        return await self._give_back(lease)
+                    # A renewal that was under way when we stopped has arrived all the same.
+                    lease = await self._client.find(LEASES, self._settings.lease)
         except (KubeError, TimeoutError) as error:
             log.warning("the lease could not be given back, it will run out", lease=str(self._settings.lease), error=_said(error))
+
+    async def _give_back(self, lease: Lease) -> None:
+        now = micro_timestamp(self._world.now())
+        metadata = {"uid": lease.uid, "resourceVersion": lease.metadata.resource_version}
+        spec = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
+        await self._client.patch(LEASES, self._settings.lease, {"metadata": metadata, "spec": spec})
 
     def _now(self) -> _Moment:
         return _Moment(self._clock(), self._world.now())

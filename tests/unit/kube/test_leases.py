@@ -139,6 +139,22 @@ def test_a_clean_stop_hands_over_at_once() -> None:
     on_a_field(scenario)
 
 
+def test_a_stop_in_the_middle_of_a_renewal_hands_over_at_once() -> None:
+    async def scenario(field: Field) -> None:
+        first, _ = field.enter("first"), field.enter("second")
+        await field.until("first")
+        first.line.deaf = True
+        before = (await field.client.get(LEASES, LEASE)).spec.renew_time
+        await field.hold(SETTINGS.retry_period + STEP)
+        assert (await field.client.get(LEASES, LEASE)).spec.renew_time != before
+        first.line.deaf = False
+        await first.stop()
+        assert (await field.client.get(LEASES, LEASE)).spec.holder_identity is None
+        await field.until("second")
+
+    on_a_field(scenario)
+
+
 def test_the_work_has_ended_before_the_lease_is_given_back() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
