@@ -14,7 +14,7 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Order
 from herder.nodes.runtimes.qemu import RunAs, Wire, process, qmp
 from herder.nodes.runtimes.qemu.blueprint import draw
-from herder.nodes.runtimes.qemu.command import Fittings, command_line
+from herder.nodes.runtimes.qemu.command import ConsoleFiles, Fittings, command_line
 from herder.nodes.runtimes.qemu.facts import Facts
 from herder.nodes.runtimes.qemu.progress import capabilities, parameters
 from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
@@ -95,20 +95,17 @@ class BareWay:
     async def _qemu(self, *, incoming: bool) -> Bare:
         folder = self.root / f"qemu-{next(self._numbers)}"
         folder.mkdir()
-        listeners = [qmp.listen(folder / name) for name in ("qmp", "console")]
+        listener = qmp.listen(folder / "qmp")
         opened = [
             os.open(folder / "console.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND),
             os.open(self._kernel, os.O_RDONLY),
             os.open(os.devnull, os.O_RDWR),
         ]
-        fittings = Fittings(
-            qmp=listeners[0].fileno(), console=listeners[1].fileno(), console_log=opened[0], kernel=opened[1], incoming=incoming
-        )
+        fittings = Fittings(qmp=listener.fileno(), console=ConsoleFiles(opened[0]), kernel=opened[1], incoming=incoming)
         connection = qmp.connect(folder / "qmp")
         command = command_line(self._blueprint, fittings, self._facts)
         child = process.start(command, folder, opened[2], fittings.descriptors(), self._run_as)
-        for listener in listeners:
-            listener.close()
+        listener.close()
         for descriptor in opened:
             os.close(descriptor)
         completed = asyncio.Event()

@@ -27,7 +27,7 @@ from herder.nodes.runtimes.base import FileVolume, Order
 from herder.nodes.runtimes.choice import PROGRAM
 from herder.nodes.runtimes.qemu import QemuRuntime, ask, process, qmp
 from herder.nodes.runtimes.qemu.blueprint import draw
-from herder.nodes.runtimes.qemu.command import Fittings, command_line
+from herder.nodes.runtimes.qemu.command import ConsoleFiles, Fittings, command_line
 from herder.nodes.runtimes.qemu.facts import Facts
 from tools.guest.build import build
 
@@ -127,19 +127,17 @@ async def bare(folder: Path, facts: Facts, guests: int) -> float:
 
 
 def _start(log: Path, kernel: Path, command: Callable[[Fittings], list[str]]) -> subprocess.Popen[bytes]:
-    sockets = [socket.socket(socket.AF_UNIX) for _ in range(2)]
-    for number, one in enumerate(sockets):
-        one.bind(f"{log}.{number}")
-        one.listen(1)
+    control = socket.socket(socket.AF_UNIX)
+    control.bind(f"{log}.qmp")
+    control.listen(1)
     opened = [os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), os.open(kernel, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)]
-    fittings = Fittings(qmp=sockets[0].fileno(), console=sockets[1].fileno(), console_log=opened[0], kernel=opened[1])
+    fittings = Fittings(qmp=control.fileno(), console=ConsoleFiles(opened[0]), kernel=opened[1])
     try:
         return process.start(command(fittings), log.parent, opened[2], fittings.descriptors(), RUN_AS)
     finally:
         for descriptor in opened:
             os.close(descriptor)
-        for one in sockets:
-            one.close()
+        control.close()
 
 
 async def all_count(logs: list[Path]) -> None:

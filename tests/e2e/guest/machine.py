@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def assert_unbroken(text: str) -> None:
     """No tick is missing, doubled or torn, and no page was ever wrong."""
     ticks = ticks_of(text)
     assert len(ticks) == text.count("tick "), text
-    assert [tick.number for tick in ticks] == list(range(1, len(ticks) + 1))
+    broken = [(before.number, after.number) for before, after in pairwise(ticks) if after.number != before.number + 1]
+    assert not broken and ticks[0].number == 1, f"{broken}:\n{text}"
     assert {(tick.verdict, tick.errors) for tick in ticks} == {("ok", 0)}, text
 
 

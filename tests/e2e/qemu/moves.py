@@ -54,7 +54,7 @@ async def assert_one_guest_said(*places: tuple[Node, str]) -> None:
 
 
 async def check_memory(node: Node, guest: str, pages: int = 4096) -> None:
-    """The console stays open: in the moment in which it is closed QEMU may log a letter twice."""
     console = await node.runtime.console(guest)
     await console.write(b"check\n")
     await node.says(guest, f"checked {pages} pages errors=0")
+    await console.close()

@@ -13,8 +13,9 @@ from herder.api.kinds.probes import Probe, TCPSocketAction
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused, Volume
 from herder.nodes.runtimes.qemu.probes import NotWell
 from tests.e2e.guest.linux import initramfs
-from tests.e2e.guest.machine import PATIENCE
+from tests.e2e.guest.machine import PATIENCE, assert_unbroken
 from tests.e2e.guest.test_linux import linux  # a fixture
+from tests.e2e.qemu.moves import whole_lines
 from tests.e2e.qemu.node import Node, order
 
 __all__ = ["linux"]
@@ -85,6 +86,23 @@ async def test_several_read_along_and_each_may_type(node: Node) -> None:
     assert [part async for part in third.read()]
     with pytest.raises(Refused, match="has ended"):
         await node.runtime.console(guest)
+
+
+async def test_whoever_listens_too_slowly_or_leaves_changes_nothing_in_the_log(node: Node) -> None:
+    """A letter at a time fills a socket after some three hundred."""
+    guest = await node.start("rate=100")
+    lazy = await node.runtime.console(guest)
+    for _ in range(20):
+        console = await node.runtime.console(guest)
+        await asyncio.sleep(0.1)
+        await console.close()
+        assert [part async for part in console.read()] == []
+    await node.ticked(guest, len(await node.ticks(guest)) + 10)
+    text = await whole_lines(node, guest)
+    assert_unbroken(text)
+    heard = (await anext(lazy.read())).decode().replace("\r", "")
+    assert heard[:1000] in text and len(heard) > 1000
+    await lazy.close()
 
 
 async def test_a_log_that_is_followed_ends_with_the_guest(node: Node) -> None:

@@ -17,12 +17,12 @@ from herder.api import reasons
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Order, Refused
 from herder.nodes.runtimes.qemu import process, qmp
 from herder.nodes.runtimes.qemu.blueprint import Blueprint, KernelPlan
-from herder.nodes.runtimes.qemu.command import Fittings, Image, command_line, shape_of
-from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.command import ConsoleFiles, Fittings, Image, command_line, shape_of
+from herder.nodes.runtimes.qemu.facts import Facts, can_type
 from herder.nodes.runtimes.qemu.files import write_whole, writing_whole
 from herder.nodes.runtimes.qemu.images import open_image
 from herder.nodes.runtimes.qemu.process import RunAs
-from herder.nodes.runtimes.qemu.record import AGENT_SOCKET, CONSOLE_LOG, CONSOLE_SOCKET, QEMU_LOG, QMP_SOCKET, Folder, Record
+from herder.nodes.runtimes.qemu.record import AGENT_SOCKET, CONSOLE_INPUT, CONSOLE_LOG, QEMU_LOG, QMP_SOCKET, Folder, Record
 
 # Ports that an unprivileged user may not have are found this much further up.
 MOVED_UP = 40000
@@ -90,15 +90,12 @@ def _record(plan: Plan, fittings: Fittings, shape: dict[str, str]) -> Record:
 
 def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:
     blueprint, order = plan.blueprint, plan.order
-    console = opened.enter_context(qmp.listen(folder / CONSOLE_SOCKET)) if blueprint.console else None
     agent = opened.enter_context(qmp.listen(folder / AGENT_SOCKET)) if blueprint.guest_agent else None
-    log = os.open(folder / CONSOLE_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     disks = {disk.volume: _kept(open_image(order.volumes[disk.volume], disk, folder), opened) for disk in blueprint.disks}
     kernel, initrd = (None, None) if blueprint.kernel is None else _kernel(blueprint.kernel, order, folder, plan.run_as, opened)
     return Fittings(
         qmp=opened.enter_context(qmp.listen(folder / QMP_SOCKET)).fileno(),
-        console=console.fileno() if console else None,
-        console_log=_keep(log, opened),
+        console=_console(plan, folder, opened),
         guest_agent=agent.fileno() if agent else None,
         disks=disks,
         kernel=kernel,
@@ -111,6 +108,20 @@ def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:
         paused=order.definition.spec.start_strategy == "Paused",
         now=plan.now,
     )
+
+
+def _console(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> ConsoleFiles | None:
+    log = _keep(os.open(folder / CONSOLE_LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), opened)
+    if not plan.blueprint.console:
+        return None
+    if not can_type(plan.facts):
+        return ConsoleFiles(log)
+    pipe = folder / CONSOLE_INPUT
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe, 0o600)
+    keys = _keep(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), opened)
+    # QEMU holds the other end too: else it would find the end of its input whenever nobody types.
+    return ConsoleFiles(log, keys, _keep(os.open(pipe, os.O_WRONLY | os.O_CLOEXEC), opened))
 
 
 def loopback_address(guest: str, attempt: int = 0) -> str:

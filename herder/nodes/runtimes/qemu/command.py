@@ -30,12 +30,19 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     direct: bool = False
 
 
+class ConsoleFiles(msgspec.Struct, frozen=True):
+    """What QEMU writes to, what it reads from, and the other end of that."""
+
+    log: int
+    keys: int | None = None
+    held: int | None = None
+
+
 class Fittings(msgspec.Struct, frozen=True, kw_only=True):
     """What was opened and chosen for one start."""
 
     qmp: int
-    console: int | None = None
-    console_log: int | None = None
+    console: ConsoleFiles | None = None
     guest_agent: int | None = None
     disks: dict[str, Image] = msgspec.field(default_factory=dict)
     kernel: int | None = None
@@ -50,7 +57,8 @@ class Fittings(msgspec.Struct, frozen=True, kw_only=True):
 
     def descriptors(self) -> tuple[int, ...]:
         """All that QEMU inherits."""
-        single = (self.qmp, self.console, self.console_log, self.guest_agent, self.kernel, self.initrd, self.memory)
+        console = () if self.console is None else (self.console.log, self.console.keys, self.console.held)
+        single = (self.qmp, *console, self.guest_agent, self.kernel, self.initrd, self.memory)
         images = (*self.disks.values(), *(self.efi or ()))
         return tuple(dict.fromkeys([*(one for one in single if one is not None), *(image.descriptor for image in images)]))
 
@@ -111,17 +119,22 @@ def _control(blueprint: Blueprint, fittings: Fittings) -> Iterator[str]:
     yield from ("-action", f"shutdown=pause,panic=pause,reboot=reset{watchdog}")
     yield from ("-chardev", f"socket,id=qmp,fd={fittings.qmp},server=on,wait=off", "-mon", "chardev=qmp,mode=control")
     if fittings.console is not None:
-        log = ""
-        if fittings.console_log is not None:
-            yield from _set(fittings.console_log)
-            log = f",logfile={_path(fittings.console_log)},logappend=on"
-        yield from ("-chardev", f"socket,id=console,fd={fittings.console},server=on,wait=off{log}", "-serial", "chardev:console")
+        yield from _console(fittings.console)
     if fittings.memory is not None:
         yield from _set(fittings.memory)
     if fittings.incoming or fittings.memory is not None:
         yield from ("-incoming", "defer")
     if fittings.incoming or fittings.paused or fittings.memory is not None:
         yield "-S"
+
+
+def _console(files: ConsoleFiles) -> Iterator[str]:
+    keys = ""
+    yield from _set(files.log)
+    if files.keys is not None:
+        yield from _set(files.keys)
+        keys = f",input-path={_path(files.keys)}"
+    yield from ("-chardev", f"file,id=console,path={_path(files.log)},append=on{keys}", "-serial", "chardev:console")
 
 
 def _boot(blueprint: Blueprint, fittings: Fittings) -> Iterator[str]:

@@ -1,126 +1,88 @@
-"""The guest's serial port: what it wrote, as far back as that is kept; and both ways, for as many as look at once."""
+"""The guest's serial port: what it wrote, as far back as that is kept; and both ways, for as many as look at once.
+
+QEMU writes to a file and reads from a pipe that is never closed. So nobody who reads too slowly, or leaves, can hold the guest up,
+or leave a mark in what it wrote: with a socket a letter comes twice, or not at all, as soon as the other side has no room for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
-from herder.nodes.runtimes.qemu import qmp
 from herder.nodes.runtimes.qemu.guest import Guest
-from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, CONSOLE_SOCKET
+from herder.nodes.runtimes.qemu.record import CONSOLE_INPUT, CONSOLE_LOG
 from herder.nodes.runtimes.qemu.trimming import read_kept
 from herder.nodes.runtimes.qemu.watching import Growth
 
 CHUNK = 1 << 16
-# A reader that does not keep up loses what is oldest; the log has it.
-MOST_WAITING = 1024
 
 
-class Hub:
-    """QEMU speaks with one at a time: that one is this, and it passes on to everybody."""
+class FileConsole:
+    """From now on: what was written before is in the log."""
 
-    def __init__(self, connection: socket.socket, gone: Callable[[], None]) -> None:
-        connection.setblocking(False)
-        self._socket = connection
-        self._gone = gone
-        self._loop = asyncio.get_running_loop()
-        self.readers: set[HubConsole] = set()
-        self._loop.add_reader(connection, self._readable)
+    def __init__(self, guest: Guest) -> None:
+        """Raises OSError where nobody reads what is typed: the guest has ended, or has no console."""
+        self._guest = guest
+        self._keys = os.open(guest.folder / CONSOLE_INPUT, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._begin = os.stat(guest.folder / CONSOLE_LOG).st_size
+        self._closed = asyncio.Event()
 
-    def _readable(self) -> None:
-        try:
-            data = self._socket.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        for reader in tuple(self.readers):
-            reader.give(data)
-        if not data:
-            self.close()
+    def read(self) -> AsyncIterator[bytes]:
+        return read_log(self._guest, True, self._begin, self._closed)
 
     async def write(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):
-            await self._loop.sock_sendall(self._socket, data)
-
-    def leave(self, reader: HubConsole) -> None:
-        self.readers.discard(reader)
-        if not self.readers:
-            self.close()
-
-    def close(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._loop.remove_reader(self._socket)
-            self._socket.close()
-            self._gone()
-
-
-class HubConsole:
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._waiting: asyncio.Queue[bytes] = asyncio.Queue()
-        hub.readers.add(self)
-
-    def give(self, data: bytes) -> None:
-        if self._waiting.qsize() >= MOST_WAITING:
-            self._waiting.get_nowait()
-        self._waiting.put_nowait(data)
-
-    async def read(self) -> AsyncIterator[bytes]:
-        while data := await self._waiting.get():
-            yield data
-
-    async def write(self, data: bytes) -> None:
-        await self._hub.write(data)
+        """Waits while the guest reads nothing; what is typed to one that has ended is lost."""
+        rest = memoryview(data)
+        with contextlib.suppress(BrokenPipeError):
+            while rest and not self._closed.is_set():
+                try:
+                    rest = rest[os.write(self._keys, rest) :]
+                except BlockingIOError:
+                    await _room(self._keys)
 
     async def close(self) -> None:
-        self._hub.leave(self)
-        self.give(b"")
+        if not self._closed.is_set():
+            self._closed.set()
+            os.close(self._keys)
 
 
-class Consoles:
-    """Of all guests of a node, connected only while somebody looks."""
-
-    def __init__(self) -> None:
-        self._hubs: dict[str, Hub] = {}
-
-    def open(self, guest: Guest) -> HubConsole:
-        name = guest.folder.guest
-        hub = self._hubs.get(name)
-        if hub is None:
-            hub = self._hubs[name] = Hub(qmp.connect(guest.folder / CONSOLE_SOCKET), lambda: self._forget(name))
-        return HubConsole(hub)
-
-    def _forget(self, name: str) -> None:
-        self._hubs.pop(name, None)
-
-    def close(self) -> None:
-        for hub in tuple(self._hubs.values()):
-            hub.close()
+async def _room(descriptor: int) -> None:
+    loop, room = asyncio.get_running_loop(), asyncio.Event()
+    # Another one, so that several can wait, and none for what has been closed meanwhile.
+    own = os.dup(descriptor)
+    loop.add_writer(own, room.set)
+    try:
+        await room.wait()
+    finally:
+        loop.remove_writer(own)
+        os.close(own)
 
 
-async def read_log(guest: Guest, follow: bool) -> AsyncIterator[bytes]:
+async def read_log(guest: Guest, follow: bool, begin: int = 0, closed: asyncio.Event | None = None) -> AsyncIterator[bytes]:
     """The file is the agent's own, but what is in it is the guest's: it may be long."""
     path = guest.folder / CONSOLE_LOG
     growth = Growth(path) if follow and guest.process is not None else None
     ended = asyncio.create_task(guest.over.wait())
+    closed = closed or asyncio.Event()
+    left = asyncio.create_task(closed.wait())
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", buffering=0) as file:
-            while True:
+            file.seek(begin)
+            while not closed.is_set():
                 last = growth is None or guest.process is None
                 while data := read_kept(file.fileno(), CHUNK):
                     yield data
                 if growth is None or last:
                     return
                 grown = asyncio.create_task(growth.wait())
-                await asyncio.wait([grown, ended], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([grown, ended, left], return_when=asyncio.FIRST_COMPLETED)
                 grown.cancel()
                 if ended.done() and guest.process is not None:
                     await guest.process.wait(5.0)
     finally:
         ended.cancel()
+        left.cancel()
         if growth is not None:
             growth.close()

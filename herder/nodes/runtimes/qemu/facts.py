@@ -10,6 +10,8 @@ from herder.nodes.runtimes.base import Host, HostCPU
 BASELINE = "qemu64"
 # Earlier ones forget pages that were written to after their first copy, without KVM.
 MIGRATES_SINCE = (8, 2)
+# Earlier ones have no option for where a console that goes to a file is typed to.
+TYPES_SINCE = (8, 1)
 
 
 class Firmware(msgspec.Struct, frozen=True):
@@ -48,6 +50,10 @@ def cannot_migrate(facts: Facts) -> str:
     if facts.accelerator == "kvm" or number(facts.version) >= MIGRATES_SINCE:
         return ""
     return f"QEMU {facts.version} loses memory when it migrates a guest without KVM; 8.2 or newer does not"
+
+
+def can_type(facts: Facts) -> bool:
+    return number(facts.version) >= TYPES_SINCE
 
 
 def number(version: str) -> tuple[int, int]:

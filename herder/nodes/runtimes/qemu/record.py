@@ -20,10 +20,10 @@ from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
 GUEST = "guest.json"
 PROCESS = "process.json"
 QMP_SOCKET = "qmp.socket"
-CONSOLE_SOCKET = "console.socket"
 AGENT_SOCKET = "guest-agent.socket"
 MIGRATION_SOCKET = "migration.socket"
 CONSOLE_LOG = "console.log"
+CONSOLE_INPUT = "console.input"
 QEMU_LOG = "qemu.log"
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
 from herder.nodes.runtimes.qemu.channels import Channels
-from herder.nodes.runtimes.qemu.console import Consoles, read_log
-from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.console import FileConsole, read_log
+from herder.nodes.runtimes.qemu.facts import Facts, can_type
 from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
@@ -46,7 +46,6 @@ class QemuRuntime:
         self.description = facts.describe(known)
         self._guests: dict[str, Guest] = {}
         self._starting: dict[str, asyncio.Task[Guest]] = {}
-        self._consoles = Consoles()
         self._channels = Channels(wire, run_as, world)
         self._patience: float | None = None
         self._trimming: asyncio.Task[None] | None = None
@@ -72,7 +71,6 @@ class QemuRuntime:
         await self._settle()
         if self._patience is not None:
             await self.end_all(self._patience)
-        self._consoles.close()
         for guest in self._guests.values():
             guest.leave()
 
@@ -229,11 +227,12 @@ class QemuRuntime:
 
     async def console(self, guest: str) -> Console:
         try:
-            return self._consoles.open(self._guests[guest])
+            return FileConsole(self._guests[guest])
         except OSError:
-            raise Refused(
-                reasons.GUEST_NOT_RUNNING, "the guest has no console now: it has ended, or was made without one"
-            ) from None
+            why = "it has ended, or was made without one"
+            if not can_type(self._facts):
+                why = f"QEMU {self._facts.version} has none that can be typed to, 8.1 or newer has"
+            raise Refused(reasons.GUEST_NOT_RUNNING, f"the guest has no console now: {why}") from None
 
     async def log(self, guest: str, *, follow: bool = False) -> AsyncIterator[bytes]:
         return read_log(self._guests[guest], follow)

@@ -10,7 +10,7 @@ import msgspec
 from herder.api.guest import GuestDefinition, Started
 from herder.nodes.runtimes.base import Order, Volume
 from herder.nodes.runtimes.qemu.blueprint import DiskPlan, draw
-from herder.nodes.runtimes.qemu.command import Fittings, Image, command_line
+from herder.nodes.runtimes.qemu.command import ConsoleFiles, Fittings, Image, command_line
 from herder.nodes.runtimes.qemu.facts import Facts
 
 FACTS = Facts(
@@ -40,7 +40,7 @@ def command(spec: dict[str, Any] | None = None, volumes: dict[str, Volume] | Non
     facts: Facts = fitted.pop("facts", FACTS)
     blueprint = draw(order(spec, volumes), facts)
     disks = {disk.volume: _image(20 + number, disk) for number, disk in enumerate(blueprint.disks)}
-    return command_line(blueprint, Fittings(qmp=10, console=11, console_log=12, disks=disks, **fitted), facts)
+    return command_line(blueprint, Fittings(qmp=10, console=ConsoleFiles(12, 11, 13), disks=disks, **fitted), facts)
 
 
 def _image(descriptor: int, disk: DiskPlan) -> Image:
