@@ -116,6 +116,16 @@ class Place:
         events = (await self.api.list(EVENTS, self.namespace)).items
         return [one["message"] for one in events if one["involvedObject"].get("name") == about and one["reason"] == reason]
 
+    async def tells(self, about: str, reason: str, times: int) -> None:
+        """Events are written beside the work, not before it."""
+
+        async def look() -> bool:
+            told = await self.told(about, reason)
+            assert len(told) == times, told
+            return True
+
+        await self.eventually(look)
+
     async def eventually(self, look: Callable[[], Awaitable[Any]]) -> Any:
         return await eventually(look, PATIENCE)
 

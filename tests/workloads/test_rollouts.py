@@ -50,8 +50,9 @@ async def test_a_new_deployment_makes_a_set_which_makes_pods(place: Place) -> No
     progress = condition(deployment, "Progressing")
     assert (progress["status"], progress["reason"]) == ("True", "NewReplicaSetAvailable")
     assert progress["message"] == f'ReplicaSet "{one["metadata"]["name"]}" has successfully progressed.'
-    assert f"Scaled up replica set {one['metadata']['name']} from 0 to 3" in await place.told("web", "ScalingReplicaSet")
-    assert len(await place.told(one["metadata"]["name"], "SuccessfulCreate")) == 3
+    await place.tells("web", "ScalingReplicaSet", 1)
+    assert await place.told("web", "ScalingReplicaSet") == [f"Scaled up replica set {one['metadata']['name']} from 0 to 3"]
+    await place.tells(one["metadata"]["name"], "SuccessfulCreate", 3)
 
 
 @pytest.mark.parametrize(("surge", "unavailable"), [(1, 0), (0, 1), (2, 1), ("50%", "25%")])
