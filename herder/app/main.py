@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -166,7 +167,8 @@ def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_impo
     """The agents' process; started by `herder up`."""
     from herder.app import agents_process
 
-    logs.configure("agents")
+    # Only what a person has to know: the terminal of `herder up` is for that.
+    logs.configure("agents", logging.WARNING)
     settings = agents_process.Settings(nodes, runtime, allow_local_imports, heartbeat)
     sys.exit(asyncio.run(agents_process.run(DataDirectory(data), settings, ready_fd)))
 

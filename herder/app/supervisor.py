@@ -147,7 +147,9 @@ class Supervisor:
             "  kubectl apply -f examples/counter.yaml\n"
             "  kubectl wait --for=condition=Ready vm/counter --timeout=60s\n"
             "  kubectl get vm,vmi,pods -o wide\n"
-            "  .venv/bin/herder logs counter --tail 3\n\n"
+            "  .venv/bin/herder logs counter -f > before.log &\n"
+            "  .venv/bin/herder migrate counter --wait; wait\n"
+            "  tail -n 2 before.log; .venv/bin/herder logs counter | head -n 2\n\n"
             "Ctrl-C stops it."
         )
 

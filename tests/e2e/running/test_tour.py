@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.manifests import ROOT
 from tests.e2e.program import Up
+from tests.e2e.tours import environment, like_a_clone
 
 README = (ROOT / "README.md").read_text()
 PASTED = re.compile(r"```sh\n(.*?)```", re.DOTALL)
@@ -22,10 +23,7 @@ MEANT_TO_FAIL = [
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder that looks like a clone after `make setup`, with nothing of an earlier tour in it."""
-    for name in ("Makefile", "examples", "tools", "herder", "pyproject.toml", "requirements.lock", ".venv"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    return tmp_path
+    return like_a_clone(tmp_path)
 
 
 def steps() -> list[str]:
@@ -36,10 +34,11 @@ def steps() -> list[str]:
 
 def test_everything_in_the_tour_can_be_pasted(clone: Path, kubectl_program: Path) -> None:
     script = "\n".join(["trap 'echo \"FAILED: $BASH_COMMAND\"' ERR", *steps()])
-    environment = {"PATH": f"{kubectl_program.parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(Path.home())}
     with Up(clone, data=clone / ".herder", nodes=3):
         shell = ["bash", "-c", script]
-        ended = subprocess.run(shell, cwd=clone, env=environment, capture_output=True, text=True, timeout=240, check=False)
+        ended = subprocess.run(
+            shell, cwd=clone, env=environment(kubectl_program), capture_output=True, text=True, timeout=240, check=False
+        )
     said = ended.stdout + ended.stderr
     assert [line.removeprefix("FAILED: ") for line in said.splitlines() if line.startswith("FAILED: ")] == MEANT_TO_FAIL, said
     stopped, moved = "VirtualMachine counter is Stopped", "Succeeded to node-"
