@@ -256,6 +256,10 @@ class Identified:
         return self._meta.labels or {}
 
     @property
+    def finalizers(self) -> tuple[str, ...]:
+        return self._meta.finalizers or ()
+
+    @property
     def annotations(self) -> dict[str, str]:
         return self._meta.annotations or {}
 

@@ -6,15 +6,15 @@ from herder.api import labels
 from herder.api.core import Node
 from herder.api.kinds import VirtualMachineInstance
 from herder.controllers.hands import Hands
-from herder.controllers.migration.looking import BY_INSTANCE, instance_of
-from herder.kube.cache import BY_OWNER, Cache, Change, Index, Stored
+from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.settings import ClusterSettings
+from herder.kube.cache import BY_OWNER, Cache, Change, Index, Stored, view_of
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
-from herder.kube.errors import AlreadyExists, Unreadable
+from herder.kube.errors import AlreadyExists
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import BUDGETS, INSTANCES, MIGRATIONS, NODES, SETTINGS, Key
-from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings
+from herder.kube.resources import BUDGETS, INSTANCES, MIGRATIONS, NODES, Key
 from herder.rules.evacuation import EvacuationPlan, EvacuationSnapshot, drained, plan_evacuation
 from herder.rules.plans import Document
 
@@ -41,7 +41,7 @@ class Evacuation:
         self._migrations = kit.caches.of(MIGRATIONS)
         self._nodes = kit.caches.of(NODES)
         self._budgets = kit.caches.of(BUDGETS)
-        self._settings = kit.caches.of(SETTINGS)
+        self._settings = ClusterSettings(kit)
         self._instances.add_index(BY_PLACE)
         self._migrations.add_index(BY_INSTANCE)
         self._budgets.add_index(BY_OWNER)
@@ -53,20 +53,14 @@ class Evacuation:
         enqueue(self._migrations, queue, lambda stored: (Key(stored.key.namespace, stored.view.spec.vmi_name),))
         enqueue(self._budgets, queue, controlled_by(INSTANCES))
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        self._settings.subscribe(lambda change: _add_all(self._instances, queue))
+        self._settings.cache.subscribe(lambda change: _add_all(self._instances, queue))
         return kit.work(self, queue, WORKERS)
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
-        key = self._cluster().node_drain_taint_key
+        key = self._settings.of_migrations().node_drain_taint_key
         if _drained(change.old, key) != _drained(change.new, key):
             for one in self._instances.keys_by(BY_PLACE, change.key.name):
                 queue.add(one)
-
-    def _cluster(self) -> ClusterMigrationSettings:
-        try:
-            return cluster_migration_settings(self._settings.get(Key(NAMESPACE, NAME)))
-        except Unreadable:
-            return cluster_migration_settings(None)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._instances.stored(key)
@@ -84,7 +78,7 @@ class Evacuation:
             instance=stored.view,
             node=self._nodes.get(Key("", node)) if node else None,
             migrations=tuple(self._migrations.by(BY_INSTANCE, instance_of(stored.key.namespace, stored.key.name))),
-            cluster=self._cluster(),
+            cluster=self._settings.of_migrations(),
             budget=(budgets[0].name, budgets[0].uid) if budgets else None,
         )
 
@@ -112,7 +106,8 @@ class Evacuation:
 
 
 def _drained(stored: Stored[Node] | None, key: str) -> bool:
-    return stored is not None and drained(stored.view, key)
+    node = view_of(stored)
+    return node is not None and drained(node, key)
 
 
 def _add_all(instances: Cache[VirtualMachineInstance], queue: Queue) -> None:

@@ -4,17 +4,19 @@ the next look then starts from there, and not from before."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from herder.api.meta import Identified
 from herder.kube.cache import Cache, Stored
-from herder.kube.client import STRATEGIC_PATCH, Client
-from herder.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
+from herder.kube.client import JSON_PATCH, STRATEGIC_PATCH, Client
+from herder.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from herder.kube.events import Recorder
 from herder.kube.resources import Key
 from herder.rules.plans import Delete, Document, Event
+
+K = TypeVar("K", bound=Identified)
 
 
 class InTheWay(KubeError):
@@ -60,6 +62,27 @@ class Hands:
         metadata = {**patch.get("metadata", {}), "uid": stored.uid}
         made = await self._client.patch(cache.resource, stored.key, {**patch, "metadata": metadata}, subresource=subresource)
         await cache.wait_seen(made.metadata.resource_version)
+
+    async def hold(self, cache: Cache[K], stored: Stored[K], finalizer: str) -> Stored[K]:
+        """As it is then. With the version: a list is replaced as a whole, and somebody may have added to it."""
+        finalizers = [*stored.view.finalizers, finalizer]
+        await self.patch(cache, stored, {"metadata": {"finalizers": finalizers, "resourceVersion": str(stored.version)}})
+        return cache.stored(stored.key) or stored
+
+    async def let_go(self, cache: Cache[K], stored: Stored[K], finalizer: str) -> None:
+        """Only our own finalizer, where it stands: others may come and go meanwhile."""
+        place = f"/metadata/finalizers/{stored.view.finalizers.index(finalizer)}"
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": stored.uid},
+            {"op": "test", "path": place, "value": finalizer},
+            {"op": "remove", "path": place},
+        ]
+        try:
+            await self._client.patch(cache.resource, stored.key, patch, content_type=JSON_PATCH)
+        except NotFound:
+            return
+        except Invalid as error:
+            raise Conflict(409, "Conflict", str(error)) from error
 
     async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document) -> None:
         """The status, where it is another one. By server-side apply: what we no longer say is taken away."""

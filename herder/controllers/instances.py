@@ -12,12 +12,12 @@ from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
-from herder.controllers.migration.looking import BY_INSTANCE, instance_of
-from herder.kube.cache import BY_NODE, BY_OWNER, Cache, Change, Index, Stored
-from herder.kube.client import JSON_PATCH, Selection
+from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.settings import ClusterSettings
+from herder.kube.cache import BY_NODE, BY_OWNER, Cache, Change, Index, Stored, view_of
+from herder.kube.client import Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
-from herder.kube.errors import Conflict, Invalid, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import (
@@ -29,15 +29,14 @@ from herder.kube.resources import (
     NODES,
     PODS,
     SECRETS,
-    SETTINGS,
     Anything,
     Key,
     key_of,
 )
+from herder.rules.configuration import migration_configuration
 from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
 from herder.rules.instances.needs import Found, claims_of
-from herder.rules.instances.observed import answers, fenced
-from herder.rules.migratability.starting import SETTINGS_KEY, settings_of
+from herder.rules.instances.observed import trust
 from herder.rules.migratability.waiting import demanded_level, waits
 
 WORKERS = 16
@@ -84,7 +83,7 @@ class Instances:
         self._config_maps = kit.caches.of(CONFIG_MAPS)
         self._migrations = kit.caches.of(MIGRATIONS)
         self._migrations.add_index(BY_INSTANCE)
-        self._settings = kit.caches.of(SETTINGS)
+        self._settings = ClusterSettings(kit)
         self._instances.add_index(BY_NEED)
         self._instances.add_index(BY_AWAITED_LEVEL)
         self._pods.add_index(BY_OWNER)
@@ -99,7 +98,7 @@ class Instances:
         for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        enqueue(self._settings, queue, lambda _: self._awaiting_level())
+        enqueue(self._settings.cache, queue, lambda _: self._awaiting_level())
         return kit.work(self, queue, WORKERS)
 
     def _follow_need(self, cache: Cache[Any], queue: Queue) -> None:
@@ -111,7 +110,7 @@ class Instances:
         if _level(change.old) != _level(change.new):
             for key in self._awaiting_level():
                 queue.add(key)
-        if _trust(change.old) == _trust(change.new):
+        if trust(view_of(change.old)) == trust(view_of(change.new)):
             return
         for pod in self._pods.by(BY_NODE, change.key.name):
             if owner := self._pods.stored(key_of(pod)):
@@ -135,8 +134,7 @@ class Instances:
     async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: InstancePlan) -> None:
         hands, namespace = self._hands, stored.key.namespace
         if plan.add_finalizer:
-            await hands.patch(self._instances, stored, _with_finalizer(stored))
-            stored = self._instances.stored(stored.key) or stored
+            stored = await hands.hold(self._instances, stored, labels.INSTANCE_FINALIZER)
         if plan.create_pod is not None:
             await hands.create(self._pods, plan.create_pod, stored.uid)
         if plan.pause is not None:
@@ -153,24 +151,8 @@ class Instances:
             end, version = plan.replace_pod
             await hands.delete(self._pods, namespace, end, version)
         if plan.remove_finalizer:
-            await self._let_go(stored)
+            await hands.let_go(self._instances, stored, labels.INSTANCE_FINALIZER)
         hands.tell(stored.view, plan.events)
-
-    async def _let_go(self, stored: Stored[VirtualMachineInstance]) -> None:
-        """Only our own finalizer, where it stands: others may come and go meanwhile."""
-        finalizers = list(stored.view.metadata.finalizers or ())
-        place = f"/metadata/finalizers/{finalizers.index(labels.INSTANCE_FINALIZER)}"
-        patch = [
-            {"op": "test", "path": "/metadata/uid", "value": stored.uid},
-            {"op": "test", "path": place, "value": labels.INSTANCE_FINALIZER},
-            {"op": "remove", "path": place},
-        ]
-        try:
-            await self._client.patch(INSTANCES, stored.key, patch, content_type=JSON_PATCH)
-        except NotFound:
-            return
-        except Invalid as error:
-            raise Conflict(409, "Conflict", str(error)) from error
 
     def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
         pods = sorted(self._pods.by(BY_OWNER, stored.uid), key=_age)
@@ -184,7 +166,7 @@ class Instances:
             nodes=nodes,
             found=self._found(stored),
             migration=self._migration(stored.key),
-            settings=settings_of(self._settings.get(Key(*SETTINGS_KEY))),
+            settings=migration_configuration(self._settings.kubevirt()),
             all_nodes=tuple(self._nodes.list()) if awaits_level else (),
         )
 
@@ -213,16 +195,5 @@ def _age(pod: Pod) -> tuple[Any, str]:
     return (pod.metadata.creation_timestamp, pod.name)
 
 
-def _trust(stored: Stored[Node] | None) -> tuple[bool, bool]:
-    node = stored.view if stored is not None else None
-    return (answers(node), fenced(node))
-
-
 def _level(stored: Stored[Node] | None) -> str | None:
     return stored.labels.get(labels.MIGRATABILITY_LEVEL) if stored is not None else None
-
-
-def _with_finalizer(stored: Stored[VirtualMachineInstance]) -> dict[str, Any]:
-    """With the version: a list is replaced as a whole, and somebody may have added to it."""
-    wanted = [*(stored.view.metadata.finalizers or ()), labels.INSTANCE_FINALIZER]
-    return {"metadata": {"finalizers": wanted, "resourceVersion": str(stored.version)}}

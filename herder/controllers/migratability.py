@@ -15,6 +15,7 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Node
 from herder.controllers.hands import Hands
+from herder.controllers.settings import ClusterSettings
 from herder.kube.bucket import Bucket, Rate
 from herder.kube.cache import Change, Stored
 from herder.kube.controller import DONE, Later, Result, Work
@@ -22,9 +23,10 @@ from herder.kube.enqueue import enqueue
 from herder.kube.errors import NotFound, Unreadable
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import NODES, SETTINGS, Key
+from herder.kube.resources import NODES, Key
+from herder.rules.configuration import migration_configuration
 from herder.rules.migratability import Levels, Profile, counted
-from herder.rules.migratability.starting import SETTINGS_KEY, required_level, settings_of
+from herder.rules.migratability.starting import required_level
 from herder.rules.migratability.waiting import out_of_reach
 from herder.rules.plans import Event
 
@@ -52,7 +54,7 @@ class Migratability:
     def __init__(self, kit: Kit, queue: Queue, pace: Pace | None = None) -> None:
         self._hands = Hands(kit.client, kit.recorder)
         self._nodes = kit.caches.of(NODES)
-        self._settings = kit.caches.of(SETTINGS)
+        self._settings = ClusterSettings(kit)
         self._queue = queue
         self._pace = pace or Pace()
         self._clock = asyncio.get_running_loop().time
@@ -68,7 +70,7 @@ class Migratability:
         queue = kit.queue(cls.name)
         self = cls(kit, queue)
         self._nodes.subscribe(self._node_changed)
-        enqueue(self._settings, queue, lambda _: (EVERYBODY,))
+        enqueue(self._settings.cache, queue, lambda _: (EVERYBODY,))
         return kit.work(self, queue, WORKERS)
 
     def _node_changed(self, change: Change[Node]) -> None:
@@ -112,8 +114,8 @@ class Migratability:
         return missing, corrections
 
     def _tell(self, best: int | None) -> None:
-        kubevirt = self._settings.get(Key(*SETTINGS_KEY))
-        sentence = out_of_reach(required_level(settings_of(kubevirt)), best)
+        kubevirt = self._settings.kubevirt()
+        sentence = out_of_reach(required_level(migration_configuration(kubevirt)), best)
         if kubevirt is not None and sentence and sentence != self._told:
             self._hands.tell(kubevirt, (Event("Warning", reasons.MIGRATABILITY_LEVEL_NOT_REACHED, sentence),))
         self._told = sentence

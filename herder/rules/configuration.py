@@ -72,6 +72,11 @@ def cluster_migration_settings(kubevirt: KubeVirt | None) -> ClusterMigrationSet
     )
 
 
+def migration_configuration(kubevirt: KubeVirt | None) -> MigrationConfiguration | None:
+    """As it is written."""
+    return _configuration(kubevirt).migrations
+
+
 def configuration_problems(kubevirt: Json) -> list[str]:
     """What is wrong with the object, for those who use it on a cluster that does not ask us first."""
     named = {**kubevirt, "apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind}

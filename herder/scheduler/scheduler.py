@@ -14,7 +14,7 @@ import structlog
 
 from herder.api.core import Pod
 from herder.api.storage import SELECTED_NODE
-from herder.kube.cache import Change, Stored
+from herder.kube.cache import Change, Stored, view_of
 from herder.kube.enqueue import controlled_by
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
@@ -24,7 +24,7 @@ from herder.rules.placement.storage import is_bound
 from herder.scheduler.hands import Hands
 from herder.scheduler.line import Line
 from herder.scheduler.metrics import scheduler_metrics_of
-from herder.scheduler.view import FINISHED, View, view_of
+from herder.scheduler.view import FINISHED, View
 from herder.scheduler.waiting import Waiter, Waiting
 
 log = structlog.get_logger()

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
-import structlog
+from typing import Any
 
 from herder.api.core import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
-from herder.api.meta import Identified
-from herder.kube.cache import Caches, Change, Stored
-from herder.kube.errors import Unreadable
+from herder.kube.cache import Caches, Change, view_of
 from herder.kube.resources import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
 from herder.rules.placement import Event, Needs, Offer, Snapshot, What, needs_of, node_event
 
-log = structlog.get_logger()
 FINISHED = ("Succeeded", "Failed")
-V = TypeVar("V", bound=Identified)
 
 
 class View:
@@ -106,17 +100,6 @@ class View:
     def _class_changed(self, change: Change[StorageClass]) -> None:
         _put_or_remove(self.snapshot.storage.classes, change.key.name, view_of(change.new))
         self._tell(Event(What.CLASS_CHANGED, name=change.key.name))
-
-
-def view_of(stored: Stored[V] | None) -> V | None:
-    """None for what cannot be read, too: the cache counts and logs it."""
-    if stored is None:
-        return None
-    try:
-        return stored.view
-    except Unreadable as problem:
-        log.debug("left out of placement", key=str(stored.key), error=str(problem))
-        return None
 
 
 def _same(old: Pod | None, new: Pod) -> bool:

@@ -9,9 +9,10 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
-from herder.kube.cache import BY_OWNER, Change, Index, Stored
+from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.settings import ClusterSettings
+from herder.kube.cache import BY_OWNER, Change, Stored, view_of
 from herder.kube.client import Selection
-from herder.kube.errors import Unreadable
 from herder.kube.kit import Kit
 from herder.kube.resources import (
     CLAIMS,
@@ -21,12 +22,11 @@ from herder.kube.resources import (
     NODES,
     PODS,
     POLICIES,
-    SETTINGS,
     STORAGE_CLASSES,
     VOLUMES,
     Key,
 )
-from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective
+from herder.rules.configuration import ClusterMigrationSettings, effective
 from herder.rules.migratability.moving import nobody_has
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
@@ -42,15 +42,6 @@ LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
 Document = dict[str, Any]
 
 
-def instance_of(namespace: str, name: str) -> str:
-    """How BY_INSTANCE wants to be asked."""
-    return f"{namespace}/{name}"
-
-
-# The migrations of an instance, finished ones too.
-BY_INSTANCE: Index[Any] = Index("vmi", lambda stored: (instance_of(stored.key.namespace, stored.view.spec.vmi_name),))
-
-
 class Looking:
     def __init__(self, kit: Kit) -> None:
         self.migrations = kit.caches.of(MIGRATIONS)
@@ -58,7 +49,7 @@ class Looking:
         self.pods = kit.caches.of(PODS, LAUNCHERS)
         self.nodes = kit.caches.of(NODES)
         self._namespaces = kit.caches.of(NAMESPACES)
-        self.settings = kit.caches.of(SETTINGS)
+        self.settings = ClusterSettings(kit)
         self._caches = kit.caches
         # Asked for only when somebody waits for a place; by then they have to be known.
         self._everything = [kit.caches.of(one) for one in (PODS, CLAIMS, VOLUMES, STORAGE_CLASSES)]
@@ -68,12 +59,6 @@ class Looking:
         self._node_offers = Snapshot()
         kit.caches.of(POLICIES).subscribe(self._policy_changed)
         self.nodes.subscribe(self._node_changed)
-
-    def cluster(self) -> ClusterMigrationSettings:
-        try:
-            return cluster_migration_settings(self.settings.get(Key(NAMESPACE, NAME)))
-        except Unreadable:
-            return cluster_migration_settings(None)
 
     def of_instance(self, namespace: str, name: str) -> list[VirtualMachineInstanceMigration]:
         return self.migrations.by(BY_INSTANCE, instance_of(namespace, name))
@@ -91,7 +76,7 @@ class Looking:
         migration = stored.view
         instance = self._instance(migration)
         pods = self._pods(migration, instance)
-        cluster = self.cluster()
+        cluster = self.settings.of_migrations()
         pending = phase_of(migration) == "Pending"
         return MigrationSnapshot(
             migration=migration,
@@ -196,22 +181,15 @@ class Looking:
         return asked_about(instance, self._document(migration), added_by(migration.spec))
 
     def _policy_changed(self, change: Change[MigrationPolicy]) -> None:
-        policy = _view(change.new)
+        policy = view_of(change.new)
         if policy is not None:
             self._policies.add(policy)
         else:
             self._policies.remove(change.key.name)
 
     def _node_changed(self, change: Change[Node]) -> None:
-        node = _view(change.new)
+        node = view_of(change.new)
         if node is not None:
             self._node_offers.put_node(Offer.of(node))
         else:
             self._node_offers.remove_node(change.key.name)
-
-
-def _view(stored: Stored[Any] | None) -> Any:
-    try:
-        return stored.view if stored is not None else None
-    except Unreadable:
-        return None

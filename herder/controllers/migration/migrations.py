@@ -12,17 +12,17 @@ from herder.api.core import Node
 from herder.api.guest import MigrationOrder
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.controllers.hands import Hands
-from herder.controllers.migration.looking import BY_INSTANCE, Looking, instance_of
+from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.migration.looking import Looking
 from herder.controllers.migration.metrics import MigrationMetrics
-from herder.kube.cache import BY_NODE, Change, Stored
-from herder.kube.client import JSON_PATCH
+from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
-from herder.kube.errors import ApiStatusError, Conflict, Invalid, NotFound, Unreadable
+from herder.kube.errors import ApiStatusError
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import INSTANCES, MIGRATIONS, PODS, Key
-from herder.rules.instances.observed import answers, fenced
+from herder.rules.instances.observed import trust
 from herder.rules.migration import Limits, Line, MigrationPlan, phase_of, plan_migration
 from herder.rules.migration.leftovers import too_many
 from herder.rules.migration.status import waiting
@@ -58,7 +58,7 @@ class Migrations:
         enqueue(look.pods, queue, self._of_pod)
         enqueue(look.instances, queue, lambda stored: self._of(stored.key.namespace, stored.key.name))
         look.nodes.subscribe(self._node_changed)
-        look.settings.subscribe(lambda change: self._call_next())
+        look.settings.cache.subscribe(lambda change: self._call_next())
         return kit.work(self, queue, WORKERS)
 
     # Who has to look when something changes.
@@ -72,7 +72,7 @@ class Migrations:
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Nodes speak often. What matters is whether they answer, and whether they are fenced."""
-        if _trust(change.old) == _trust(change.new):
+        if trust(view_of(change.old)) == trust(view_of(change.new)):
             return
         for key in self._look.pods.keys_by(BY_NODE, change.key.name):
             if (pod := self._look.pods.stored(key)) is not None:
@@ -84,7 +84,7 @@ class Migrations:
             # Only the server can say which of the two came first.
             return
         before = self._line.place(_name(change.key))
-        self._line.put(_name(change.key), _view(change.new))
+        self._line.put(_name(change.key), view_of(change.new))
         if self._line.place(_name(change.key)) != before:
             self._call_next()
 
@@ -95,7 +95,7 @@ class Migrations:
             self._queue.add(Key(*name))
 
     def _limits(self) -> Limits:
-        cluster = self._look.cluster()
+        cluster = self._look.settings.of_migrations()
         return Limits(cluster.parallel_per_cluster, cluster.parallel_outbound_per_node, cluster.parallel_inbound_per_node)
 
     # One migration.
@@ -111,8 +111,7 @@ class Migrations:
             # It is there, and the cache does not know yet.
             return AGAIN
         if plan.add_finalizer:
-            await self._hands.patch(self._look.migrations, stored, _with_finalizer(stored))
-            stored = self._look.migrations.stored(key) or stored
+            stored = await self._hands.hold(self._look.migrations, stored, labels.MIGRATION_FINALIZER)
         await self._carry_out(stored, plan)
         return DONE if plan.next_look is None else Later(plan.next_look)
 
@@ -133,7 +132,7 @@ class Migrations:
         for end in plan.delete_pods:
             await hands.delete(pods, namespace, end)
         if plan.remove_finalizer:
-            await self._let_go(stored)
+            await hands.let_go(self._look.migrations, stored, labels.MIGRATION_FINALIZER)
         hands.tell(stored.view, plan.events)
         if plan.finished:
             await self._forget_old(stored)
@@ -175,7 +174,7 @@ class Migrations:
 
     def _settle(self, key: Key) -> None:
         self._doubtful.discard(key)
-        self._line.put(_name(key), _view(self._look.migrations.stored(key)))
+        self._line.put(_name(key), view_of(self._look.migrations.stored(key)))
         self._call_next()
 
     async def _show(self, stored: Stored[VirtualMachineInstanceMigration], status: Document) -> None:
@@ -189,21 +188,6 @@ class Migrations:
         if stored is not None:
             await self._hands.patch(self._look.pods, stored, {"metadata": {"annotations": {annotation: value}}})
 
-    async def _let_go(self, stored: Stored[VirtualMachineInstanceMigration]) -> None:
-        finalizers = list(stored.view.metadata.finalizers or ())
-        place = f"/metadata/finalizers/{finalizers.index(labels.MIGRATION_FINALIZER)}"
-        patch = [
-            {"op": "test", "path": "/metadata/uid", "value": stored.uid},
-            {"op": "test", "path": place, "value": labels.MIGRATION_FINALIZER},
-            {"op": "remove", "path": place},
-        ]
-        try:
-            await self._client.patch(MIGRATIONS, stored.key, patch, content_type=JSON_PATCH)
-        except NotFound:
-            return
-        except Invalid as error:
-            raise Conflict(409, "Conflict", str(error)) from error
-
     async def _forget_old(self, stored: Stored[VirtualMachineInstanceMigration]) -> None:
         """People want to see the last few, and nobody wants thousands."""
         for old in too_many(self._look.of_instance(stored.key.namespace, stored.view.spec.vmi_name)):
@@ -212,13 +196,6 @@ class Migrations:
 
 def _name(key: Key) -> tuple[str, str]:
     return (key.namespace, key.name)
-
-
-def _view(stored: Stored[VirtualMachineInstanceMigration] | None) -> VirtualMachineInstanceMigration | None:
-    try:
-        return stored.view if stored is not None else None
-    except Unreadable:
-        return None
 
 
 def _as_shown(migration: VirtualMachineInstanceMigration, status: Document) -> VirtualMachineInstanceMigration:
@@ -234,14 +211,3 @@ def _scheduled(document: Document, reason: str, message: str) -> Document:
 
 def _text(order: MigrationOrder | None) -> str | None:
     return msgspec.json.encode(plain(order)).decode() if order is not None else None
-
-
-def _trust(stored: Stored[Node] | None) -> tuple[bool, bool]:
-    node = stored.view if stored is not None else None
-    return (answers(node), fenced(node))
-
-
-def _with_finalizer(stored: Stored[VirtualMachineInstanceMigration]) -> dict[str, Any]:
-    """With the version: a list is replaced as a whole, and somebody may have added to it."""
-    wanted = [*(stored.view.metadata.finalizers or ()), labels.MIGRATION_FINALIZER]
-    return {"metadata": {"finalizers": wanted, "resourceVersion": str(stored.version)}}

@@ -10,11 +10,10 @@ from herder.api.account import SYSTEM_NAMESPACE
 from herder.api.core import Node, PersistentVolume
 from herder.api.storage import CONTENT_FINALIZER
 from herder.controllers.hands import Hands
-from herder.kube.cache import BY_NODE, Change, Stored
-from herder.kube.client import JSON_PATCH
+from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
-from herder.kube.errors import Conflict, Invalid, NotFound
+from herder.kube.errors import Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import CLAIMS, NODES, PODS, VOLUMES, Key
@@ -47,7 +46,7 @@ class Reclaimer:
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         """Nodes speak often. What matters is whether one is gone for good."""
-        if fenced(_view(change.old)) == fenced(_view(change.new)):
+        if fenced(view_of(change.old)) == fenced(view_of(change.new)):
             return
         for key in self._pods.keys_by(BY_NODE, change.key.name):
             if stored := self._pods.stored(key):
@@ -84,24 +83,4 @@ class Reclaimer:
             with contextlib.suppress(NotFound, Conflict):
                 await self._client.delete(VOLUMES, stored.key, uid=stored.uid)
         if plan.remove_finalizer:
-            await self._let_go(stored)
-
-    async def _let_go(self, stored: Stored[PersistentVolume]) -> None:
-        """Only our own finalizer, where it stands: others may come and go meanwhile."""
-        finalizers = list(stored.view.metadata.finalizers or ())
-        place = f"/metadata/finalizers/{finalizers.index(CONTENT_FINALIZER)}"
-        patch = [
-            {"op": "test", "path": "/metadata/uid", "value": stored.uid},
-            {"op": "test", "path": place, "value": CONTENT_FINALIZER},
-            {"op": "remove", "path": place},
-        ]
-        try:
-            await self._client.patch(VOLUMES, stored.key, patch, content_type=JSON_PATCH)
-        except NotFound:
-            return
-        except Invalid as error:
-            raise Conflict(409, "Conflict", str(error)) from error
-
-
-def _view(stored: Stored[Node] | None) -> Node | None:
-    return stored.view if stored is not None else None
+            await self._hands.let_go(self._volumes, stored, CONTENT_FINALIZER)

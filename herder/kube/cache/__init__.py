@@ -4,7 +4,7 @@ from herder.kube.cache.cache import Cache
 from herder.kube.cache.caches import Caches
 from herder.kube.cache.indexes import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Index, label
 from herder.kube.cache.metrics import CacheMetrics
-from herder.kube.cache.stored import Change, Owner, Stored
+from herder.kube.cache.stored import Change, Owner, Stored, view_of
 
 __all__ = [
     "BY_LABEL",
@@ -19,4 +19,5 @@ __all__ = [
     "Owner",
     "Stored",
     "label",
+    "view_of",
 ]

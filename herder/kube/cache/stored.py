@@ -64,6 +64,14 @@ class Stored(msgspec.Struct, Generic[View], gc=False, eq=False):
         return next((owner for owner in self.owners if owner.controller), None)
 
 
+def view_of(stored: Stored[V] | None) -> V | None:
+    """None for what cannot be read, too: the cache counts and logs it."""
+    try:
+        return stored.view if stored is not None else None
+    except Unreadable:
+        return None
+
+
 class Change(msgspec.Struct, Generic[View], frozen=True, eq=False):
     """What happened to one key: it came (no `old`), changed, or went (no `new`). `old` is always what was `new` the last time."""
 

@@ -64,5 +64,10 @@ def fenced(node: Node | None) -> bool:
     return _ready(node) != "True" and any(taint.key == labels.OUT_OF_SERVICE_TAINT for taint in node.spec.taints)
 
 
+def trust(node: Node | None) -> tuple[bool, bool]:
+    """What of all that a node says decides about guests: nodes speak often."""
+    return (answers(node), fenced(node))
+
+
 def _ready(node: Node) -> str | None:
     return next((one.status for one in node.status.conditions if one.type == "Ready"), None)

@@ -79,7 +79,7 @@ def phase_of(instance: VirtualMachineInstance) -> str:
 def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     """Pods first, then the finalizer: while one of them may run, the instance is there to say so."""
     ends = tuple(end for pod in snapshot.pods if (end := _end(pod, snapshot.nodes)) is not None)
-    ours = labels.INSTANCE_FINALIZER in (snapshot.instance.metadata.finalizers or ())
+    ours = labels.INSTANCE_FINALIZER in snapshot.instance.finalizers
     pod = active_pod(snapshot.pods)
     status = None
     if pod is not None:
@@ -118,7 +118,7 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         event = Event("Warning", reasons.POD_GONE, observed.message)
         status = status_of(instance, observed, None, snapshot.found.claims, now)
         return InstancePlan(gone=known, status=status, events=(event,))
-    finalizer = labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ())
+    finalizer = labels.INSTANCE_FINALIZER not in instance.finalizers
     lack = missing(needs_of(instance.spec), snapshot.found)
     if lack is not None:
         observed = Observed("Pending", lack.reason, lack.message)
@@ -162,7 +162,7 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
     status |= _moving(snapshot)
     return InstancePlan(
         # Somebody who replaced the whole object may have taken it away.
-        add_finalizer=labels.INSTANCE_FINALIZER not in (instance.metadata.finalizers or ()),
+        add_finalizer=labels.INSTANCE_FINALIZER not in instance.finalizers,
         delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
         pause=_pause(instance, pod),
         node_label=_node_label(instance, pod, observed),

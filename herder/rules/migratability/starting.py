@@ -9,19 +9,12 @@ from typing import Any
 
 from herder.api import labels
 from herder.api.kinds.domain import CPU
-from herder.api.kinds.kubevirt import KubeVirt, MigrationConfiguration, PreferredLevel
+from herder.api.kinds.kubevirt import MigrationConfiguration, PreferredLevel
 
 HOST_MODEL = "host-model"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-# (namespace, name) of the settings that count.
-SETTINGS_KEY = ("kubevirt", "kubevirt")
 Document = dict[str, Any]
-
-
-def settings_of(kubevirt: KubeVirt | None) -> MigrationConfiguration | None:
-    spec = kubevirt.spec if kubevirt is not None else None
-    return spec.configuration.migrations if spec is not None and spec.configuration is not None else None
 
 
 def is_host_model(cpu: CPU | None) -> bool:

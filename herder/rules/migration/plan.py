@@ -50,7 +50,7 @@ def plan_migration(snapshot: MigrationSnapshot, now: float) -> MigrationPlan:
         plan = _pending(snapshot, now)
     else:
         plan = _under_way(snapshot, phase, now)
-    ours = labels.MIGRATION_FINALIZER in (migration.metadata.finalizers or ())
+    ours = labels.MIGRATION_FINALIZER in migration.finalizers
     return msgspec.structs.replace(plan, add_finalizer=not ours and not migration.being_deleted)
 
 
@@ -222,7 +222,7 @@ def _tidy(snapshot: MigrationSnapshot) -> MigrationPlan:
     order = None
     if not moved and source is not None and (known := order_of(source)) is not None and known.migration == uid:
         order = (source.name, None)
-    ours = labels.MIGRATION_FINALIZER in (snapshot.migration.metadata.finalizers or ())
+    ours = labels.MIGRATION_FINALIZER in snapshot.migration.finalizers
     return MigrationPlan(
         finished=True,
         delete_pods=_delete(left, snapshot) if left is not None else (),

@@ -27,7 +27,7 @@ class VolumePlan(msgspec.Struct, frozen=True):
 
 def plan_volume(volume: PersistentVolume, document: Document, pod: Pod | None, node: Node | None, now: float) -> VolumePlan:
     """`pod` is the one that clears it, if there is one, and `node` where it is."""
-    if not is_ours(volume) or CONTENT_FINALIZER not in (volume.metadata.finalizers or ()):
+    if not is_ours(volume) or CONTENT_FINALIZER not in volume.finalizers:
         return VolumePlan()
     if volume.spec.persistent_volume_reclaim_policy != "Delete":
         # Retained: whoever deletes the object has taken care of the content.

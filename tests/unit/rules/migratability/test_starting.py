@@ -12,9 +12,9 @@ from herder.api.core import Pod
 from herder.api.guest import Started
 from herder.api.kinds.instance import VirtualMachineInstanceSpec
 from herder.api.kinds.kubevirt import KubeVirt, MigrationConfiguration
+from herder.rules.configuration import migration_configuration
 from herder.rules.instances import InstancePlan, InstanceSnapshot, plan_instance
 from herder.rules.instances.launcher import launcher_pod
-from herder.rules.migratability.starting import settings_of
 from herder.rules.migratability.waiting import demanded_level, not_reached, out_of_reach
 from tests.unit.rules.machines import NOW, Json, instance, instance_view
 from tests.unit.rules.migratability.nodes import cpu, node
@@ -97,8 +97,8 @@ def test_the_target_of_a_migration_gets_no_level() -> None:
 
 
 def test_without_the_object_there_are_no_settings() -> None:
-    assert settings_of(None) is None
-    assert settings_of(msgspec.convert({"metadata": {}, "spec": {}}, KubeVirt)) is None
+    assert migration_configuration(None) is None
+    assert migration_configuration(msgspec.convert({"metadata": {}, "spec": {}}, KubeVirt)) is None
 
 
 UNSCHEDULABLE = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}
