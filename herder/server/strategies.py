@@ -15,6 +15,7 @@ from herder.server.events import View
 from herder.server.metadata import finalizers_of, is_terminating, set_finalizers
 from herder.server.renewals import LEASES
 from herder.server.resources import Resource
+from herder.server.same import same_json
 from herder.server.schema import Schema, check_schema
 
 Document = dict[str, Any]
@@ -217,13 +218,21 @@ class CustomStrategy:
     def prepare_update(self, new: Document, old: Document) -> None:
         if self._resource.status:
             _keep(new, old, "status")
-        if self._desired(new) != self._desired(old):
+        if self._share(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def _desired(self, obj: Document) -> Document:
-        """The part of an object whose change is a new generation."""
-        hidden = ("metadata", "status", "apiVersion") if self._resource.status else ("metadata", "apiVersion")
-        return {field: value for field, value in obj.items() if field not in hidden}
+    def _share(self, new: Document, old: Document) -> bool:
+        """What did not change becomes the very same, which is not judged again. Whether anything that is desired did change: that
+        is a new generation."""
+        changed = False
+        for field in {**new, **old}:
+            if field in ("metadata", "apiVersion") or (field == "status" and self._resource.status):
+                continue
+            if field in new and field in old and same_json(new[field], old[field]):
+                new[field] = old[field]
+            else:
+                changed = True
+        return changed
 
     def prepare_status(self, new: Document, old: Document) -> None:
         reported = new.get("status")

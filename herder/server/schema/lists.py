@@ -21,7 +21,8 @@ def has_unique_lists(node: Node, seen: set[int] | None = None) -> bool:
     return any(has_unique_lists(one, seen) for one in below)
 
 
-def check_lists(value: Any, node: Node, path: str, out: list[Problem]) -> None:
+def check_lists(value: Any, node: Node, path: str, out: list[Problem], old: Any = None) -> None:
+    """What is the very same in the old object is not looked at."""
     if isinstance(value, list):
         if node.list_type == "set":
             out.extend(problems.duplicate(f"{path}[{index}]", value[index]) for index in _repeated(value))
@@ -31,14 +32,16 @@ def check_lists(value: Any, node: Node, path: str, out: list[Problem]) -> None:
             for index, one in enumerate(value):
                 check_lists(one, node.items, f"{path}[{index}]", out)
     elif isinstance(value, dict):
+        before: Any = old if isinstance(old, dict) else {}
         for key, inner in value.items():
-            if type(inner) is not dict and type(inner) is not list:
+            previous = before.get(key)
+            if (type(inner) is not dict and type(inner) is not list) or inner is previous:
                 continue
             child = node.properties.get(key)
             if child is not None:
-                check_lists(inner, child, f"{path}.{key}" if path else key, out)
+                check_lists(inner, child, f"{path}.{key}" if path else key, out, previous)
             elif node.additional is not None:
-                check_lists(inner, node.additional, f"{path}[{key}]", out)
+                check_lists(inner, node.additional, f"{path}[{key}]", out, previous)
 
 
 def _check_map(value: list[Any], node: Node, path: str, out: list[Problem]) -> None:

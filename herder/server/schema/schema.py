@@ -101,7 +101,7 @@ class Schema:
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None, found: list[Problem]) -> None:
         repeated: list[Problem] = []
-        check_lists(obj, self.root, "", repeated)
+        check_lists(obj, self.root, "", repeated, old)
         if repeated and old is not None:
             before: list[Problem] = []
             check_lists(old, self.root, "", before)

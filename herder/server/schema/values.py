@@ -41,6 +41,8 @@ def json_type(value: Any) -> str:
 
 def check_value(value: Any, node: Node, path: str, out: list[Problem], old: Any = ABSENT) -> None:
     """Appends what is wrong with the value, and with everything in it."""
+    if value is old:
+        return  # as whatever did not change; most of an object, when its status is written
     start = len(out)
     if value is None:
         _check_null(node, path, out)
