@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from herder.server.schema.formats import string_format
 from herder.server.schema.node import Node
 from herder.server.schema.values import check_value
 
@@ -48,6 +49,8 @@ def _own(node: Node) -> Fits | None:
     if not formatted and not any(keyword in node.raw for keyword in _LIMITS):
         return None
     raw = node.raw
+    if formatted and node.type == "string" and not set(raw) & set(_LIMITS):
+        return string_format(node.format)
     if set(raw) & set(_LIMITS) == {"enum"} and node.type == "string" and not formatted:
         allowed = frozenset(raw["enum"])
         return lambda value: value in allowed
