@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import sys
 from importlib.metadata import version
@@ -15,6 +16,8 @@ import msgspec
 from herder.api.names import dns_subdomain
 from herder.api.quantity import parse_quantity
 from herder.app import logs
+from herder.app.migration_options import MigrationOptions, migration_options
+from herder.app.migration_options import settings_for as migration_settings
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_FILE, WRONG_USE, Refusal
 from herder.cli.main import cli
 
@@ -68,6 +71,7 @@ class Capacity(click.ParamType[dict[str, str]]):
 @click.option(
     "--client-ca", type=click.Path(path_type=Path, dir_okay=False), help="Who signs API servers.  [default: the cluster's CA]"
 )
+@migration_options
 @click.option("--heartbeat", type=click.FloatRange(0.1, 3600), metavar="SECONDS", help="Between two signs of life.  [default: 10]")
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @click.pass_context
@@ -85,6 +89,7 @@ def node(
     address: str,
     port: int,
     client_ca: Path | None,
+    migration: MigrationOptions,
     heartbeat: float | None,
     allow_local_imports: bool,
 ) -> None:
@@ -97,6 +102,7 @@ def node(
     from herder.app import node_process
     from herder.app.cluster import connection_to
     from herder.app.node_serving import address_towards
+    from herder.kube.connect import shown
     from herder.nodes.imports import ImportSettings
     from herder.nodes.local import share
     from herder.nodes.node import CAPACITY, RENEW_EVERY, NodeSettings
@@ -117,7 +123,11 @@ def node(
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
         endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
-        settings = node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, heartbeat)
+        showing = functools.partial(shown, kubeconfig, context)
+        moves = migration_settings(migration, name, ours, storage, cluster.authority, showing)
+        settings = node_process.Settings(
+            nodes, simulated is not None, version("herder"), storage, imports, endpoint, moves, heartbeat
+        )
         await node_process.run(cluster.transport, settings, click.echo)
 
     try:

@@ -14,6 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld, World
+from herder.app.node_migration import MigrationSettings, network_of
 from herder.app.node_serving import EndpointSettings, served
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
 from herder.kube.client import Client
@@ -25,7 +26,7 @@ from herder.nodes.endpoint import Endpoint
 from herder.nodes.fleet import Fleet
 from herder.nodes.guests import NoVolumes
 from herder.nodes.imports import ImportSettings
-from herder.nodes.local import LocalNodes
+from herder.nodes.local import LocalNodes, MigrationNetwork
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
 from herder.nodes.runtimes.choice import PROGRAM
@@ -53,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True):
     imports: ImportSettings = ImportSettings()
     # Where the API server looks in; None for nowhere.
     endpoint: EndpointSettings | None = None
+    # How guests come from other machines, and go there; None where guests are simulated.
+    migration: MigrationSettings | None = None
     heartbeat: float | None = None
 
 
@@ -75,10 +78,11 @@ async def run(transport: Transport, settings: Settings, say: Callable[[str], Non
 async def _work(client: Client, settings: Settings, say: Callable[[str], None]) -> None:
     await check_known(client, settings.nodes[0].name)
     async with contextlib.AsyncExitStack() as stack:
-        endpoint = None
+        endpoint, serving = None, None
         if settings.endpoint is not None and await signs_certificates(client):
-            endpoint = await stack.enter_async_context(served(client, RealWorld(), settings.endpoint, say))
-        await _serve(make(client, RealWorld(), settings, endpoint), settings, say)
+            endpoint, serving = await stack.enter_async_context(served(client, RealWorld(), settings.endpoint, say))
+        network = network_of(settings.migration, serving, RealWorld()) if settings.migration is not None else None
+        await _serve(make(client, RealWorld(), settings, endpoint, network), settings, say)
 
 
 async def _serve(agents: Agents, settings: Settings, say: Callable[[str], None]) -> None:
@@ -96,13 +100,15 @@ async def _serve(agents: Agents, settings: Settings, say: Callable[[str], None])
         await asyncio.wait([running])
 
 
-def make(client: Client, world: World, settings: Settings, endpoint: Endpoint | None) -> Agents:
+def make(
+    client: Client, world: World, settings: Settings, endpoint: Endpoint | None, network: MigrationNetwork | None = None
+) -> Agents:
     if settings.fleet:
         return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
     (node,) = settings.nodes
     if settings.folder is not None:
         # Told to stop, it leaves its guests running: the agent ends, not the node.
-        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, endpoint, settings.imports)
+        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, endpoint, settings.imports, network)
     node = msgspec.structs.replace(node, port=endpoint.port if endpoint is not None else 0)
     runtime = SimulatedRuntime(node.name, world, Network(), version=settings.version)
     parts = Parts(volumes=NoVolumes(), plain=PlainPods(world), endpoint=endpoint)

@@ -51,7 +51,7 @@ class EndpointSettings(msgspec.Struct, frozen=True):
 
 
 @contextlib.asynccontextmanager
-async def served(client: Client, world: World, settings: EndpointSettings, say: Say) -> AsyncGenerator[Endpoint]:
+async def served(client: Client, world: World, settings: EndpointSettings, say: Say) -> AsyncGenerator[tuple[Endpoint, Serving]]:
     with contextlib.ExitStack() as stack:
         folder = settings.folder or Path(stack.enter_context(TemporaryDirectory(prefix="herder-node-")))
         serving = Serving(folder, settings, world)
@@ -59,7 +59,7 @@ async def served(client: Client, world: World, settings: EndpointSettings, say: 
         await endpoint.start(listen_on("--address", settings.address, settings.port))
         keeping = asyncio.create_task(serving.keep(client, say))
         try:
-            yield endpoint
+            yield endpoint, serving
         finally:
             keeping.cancel()
             await asyncio.wait([keeping])
@@ -71,12 +71,14 @@ class Serving:
         self._settings = settings
         self._world = world
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._certificate, self._key, self._authority = folder / "serving.crt", folder / "serving.key", folder / "clients.crt"
+        self.certificate, self.key, self._authority = folder / "serving.crt", folder / "serving.key", folder / "clients.crt"
+        # The request that somebody has yet to approve, if any.
+        self.asked = ""
         write_private(self._authority, settings.authority)
         self._renew_at = self._due()
         if not self._renew_at:
             self._write(Authority.make().server((settings.address, settings.node)))
-        self.tls: ssl.SSLContext = server_tls(self._certificate, self._key, self._authority)
+        self.tls: ssl.SSLContext = server_tls(self.certificate, self.key, self._authority)
 
     async def keep(self, client: Client, say: Say) -> None:
         """For as long as it is let. New connections see the new certificate; old ones do not notice."""
@@ -98,21 +100,23 @@ class Serving:
         key = new_key()
         hosts = (self._settings.address, self._settings.node)
         name = await ask(client.transport, Wish(self._settings.node, "herder-serving-", SIGNER, "server auth", hosts), key)
-        say(f"for kubectl logs, where the API server checks the certificates of nodes: kubectl certificate approve {name}")
+        self.asked = name
+        say(f"for kubectl logs and for guests that come from other machines: kubectl certificate approve {name}")
         self._write(Pair(await signed(client.transport, name), private(key)))
-        self.tls.load_cert_chain(self._certificate, self._key)
+        self.tls.load_cert_chain(self.certificate, self.key)
+        self.asked = ""
         self._renew_at = self._due()
         log.info("the cluster has signed our certificate for logs and consoles")
 
     def _write(self, pair: Pair) -> None:
-        write_private(self._key, pair.key)
-        write_private(self._certificate, pair.certificate)
+        write_private(self.key, pair.key)
+        write_private(self.certificate, pair.certificate)
 
     def _due(self) -> float:
         """When to ask for the next one; 0 where the one that is kept is of no use: none, our own, or of another address."""
         try:
-            certificate, key = self._certificate.read_bytes(), self._key.read_bytes()
-            known = reading.is_signed_by(certificate, self._settings.authority) and reading.fits(certificate, key)
+            certificate, key = self.certificate.read_bytes(), self.key.read_bytes()
+            known = reading.chains_to(certificate, self._settings.authority) and reading.fits(certificate, key)
             if not known or self._settings.address not in reading.hosts(certificate):
                 return 0.0
             begun, ends = reading.begins(certificate), reading.ends(certificate)

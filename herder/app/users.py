@@ -14,6 +14,8 @@ from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_holds_only, write_for
 from herder.app.refusal import CANNOT_USE_DATA, WRONG_USE, Refusal
 from herder.app.supervisor import open_authority, server_at
+from herder.pki import reading
+from herder.pki.authority import Authority, Pair
 from herder.server.access.nodes.identity import NODES, PREFIX
 
 # As much as a certificate's subject holds.
@@ -46,8 +48,16 @@ def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str
     longest = (authority.until - datetime.datetime.now(datetime.UTC)).days
     if user.days > longest:
         raise Refusal(f"--days {user.days}: the authority itself ends in {longest} days", WRONG_USE)
-    write_for(path, _server(directory), authority, user.name, authority.client(user.name, user.groups, user.days))
+    write_for(path, _server(directory), authority, user.name, _pair(authority, user, directory))
     return _told(user, path)
+
+
+def _pair(authority: Authority, user: NewUser, directory: DataDirectory) -> Pair:
+    """Other nodes come to a node with guests: so its certificate is one for servers as well, by the node's name. Not where the engine
+    itself is known by that name: nobody may pose as it."""
+    node, engine = _node(user), directory.pki / "server.crt"
+    taken = ("localhost", *(reading.hosts(engine.read_bytes()) if engine.exists() else ()))
+    return authority.client(user.name, user.groups, user.days, (node,) if node and node not in taken else ())
 
 
 def _node(user: NewUser) -> str:

@@ -77,6 +77,14 @@ def connection(
     return Connection(_over(access, agent), access.namespace, access.cluster.server, _trust(access).authority)
 
 
+def shown(kubeconfig: Path | None, context: str | None, surroundings: Surroundings | None = None) -> Trust:
+    """Which certificates the settings name now, for those who show them to others than the server. Nothing for a pod's account."""
+    around = surroundings or Surroundings.here()
+    files = [kubeconfig] if kubeconfig is not None else _default_files(around)
+    config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
+    return Trust() if config.is_empty else _trust(choose(config, context, ", ".join(str(file) for file in files)))
+
+
 def _nobody_named_one(around: Surroundings) -> bool:
     """Who named a file that is not there may have misspelt it, and does not mean another cluster."""
     return not around.environment.get(VARIABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,13 +19,20 @@ from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFo
 from herder.nodes.moving import DiskNotes, Link
 from herder.nodes.moving.unix import UnixLink
 from herder.nodes.node import NodeSettings
-from herder.nodes.runtimes.qemu import QemuRuntime, RunAs, ask
+from herder.nodes.runtimes.qemu import QemuRuntime, RunAs, Wire, ask
 from herder.nodes.volumes import NodeVolumes
 
 PODS_PER_NODE = 110
 # The rest is for the machine itself and for us.
 SHARE_OF_MEMORY = 0.8
 KVM = Path("/dev/kvm")
+
+
+class MigrationNetwork(msgspec.Struct, frozen=True):
+    """How the agent and the guests of one node reach those of other machines."""
+
+    link: Link
+    wire: Wire
 
 
 class LocalNodes:
@@ -39,10 +46,10 @@ class LocalNodes:
         program: str,
         endpoint: Endpoint | None,
         imports: ImportSettings,
-        links: Callable[[NodeSettings], Link] | None = None,
+        network: MigrationNetwork | None = None,
     ) -> None:
-        """Each node with the client that is it. Without `links` their agents reach each other, and nobody elsewhere."""
-        self._links = links
+        """Each node with the client that is it. Several have no network: their agents reach each other, and nobody elsewhere."""
+        self._network = network
         self._endpoint = endpoint
         self._imports = imports
         self._nodes = nodes
@@ -60,7 +67,8 @@ class LocalNodes:
         facts = await ask(self._program, run_as, nodes / "qemu.json")
         agents: list[NodeAgent] = []
         for client, settings in self._nodes:
-            runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as)
+            wire = self._network.wire if self._network is not None else None
+            runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as, wire)
             self._runtimes.append(runtime)
             settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
             imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client))
@@ -69,7 +77,7 @@ class LocalNodes:
                 imports=imports,
                 endpoint=self._endpoint,
                 notes=DiskNotes(nodes / settings.name / "moves"),
-                link=self._links(settings) if self._links is not None else UnixLink(nodes / settings.name / "agent.socket"),
+                link=self._network.link if self._network is not None else UnixLink(nodes / settings.name / "agent.socket"),
             )
             agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))
         async with asyncio.TaskGroup() as group:

@@ -54,27 +54,30 @@ class Authority:
     def until(self) -> datetime.datetime:
         return self._certificate.not_valid_after_utc
 
-    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_LIFE.days) -> Pair:
+    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_LIFE.days, hosts: tuple[str, ...] = ()) -> Pair:
+        """With hosts it may also be shown to those who come there."""
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
-        return self._sign(x509.Name(subject), ExtendedKeyUsageOID.CLIENT_AUTH, None, None, datetime.timedelta(days=days))
+        usages = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH) if hosts else (ExtendedKeyUsageOID.CLIENT_AUTH,)
+        alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts]) if hosts else None
+        return self._sign(x509.Name(subject), usages, alternatives, None, datetime.timedelta(days=days))
 
     def server(self, hosts: tuple[str, ...], now: datetime.datetime | None = None, life: datetime.timedelta = LEAF_LIFE) -> Pair:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder")])
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
-        return self._sign(name, ExtendedKeyUsageOID.SERVER_AUTH, alternatives, now, life)
+        return self._sign(name, (ExtendedKeyUsageOID.SERVER_AUTH,), alternatives, now, life)
 
     def _sign(
         self,
         subject: x509.Name,
-        usage: x509.ObjectIdentifier,
+        usages: tuple[x509.ObjectIdentifier, ...],
         alternatives: x509.SubjectAlternativeName | None,
         now: datetime.datetime | None,
         life: datetime.timedelta,
     ) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(subject, self._certificate.subject, key, now, life)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         if alternatives is not None:
             builder = builder.add_extension(alternatives, critical=False)

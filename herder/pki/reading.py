@@ -7,8 +7,11 @@ import re
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n?", re.DOTALL)
+
+_USAGES = {ExtendedKeyUsageOID.CLIENT_AUTH: "client auth", ExtendedKeyUsageOID.SERVER_AUTH: "server auth"}
 
 
 def split(bundle: bytes) -> list[bytes]:
@@ -40,6 +43,26 @@ def is_signed_by(certificate: bytes, authority: bytes) -> bool:
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
+
+
+def chains_to(bundle: bytes, authorities: bytes) -> bool:
+    """Whether the first certificate of the bundle was signed by one of the authorities, or by the next in the bundle that was."""
+    known = split(authorities)
+    for place, certificate in enumerate(certificates := split(bundle)):
+        if any(is_signed_by(certificate, one) for one in known):
+            return True
+        if place + 1 == len(certificates) or not is_signed_by(certificate, certificates[place + 1]):
+            return False
+    return False
+
+
+def usages(certificate: bytes) -> frozenset[str]:
+    """What for, in Kubernetes' words: client auth, server auth. One that does not say is for both."""
+    try:
+        found = set(_load(certificate).extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except x509.ExtensionNotFound:
+        return frozenset(_USAGES.values())
+    return frozenset(word for oid, word in _USAGES.items() if oid in found or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in found)
 
 
 def fits(certificate: bytes, key: bytes) -> bool:

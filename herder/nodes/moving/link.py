@@ -25,6 +25,11 @@ class Link(Protocol):
         """Where the agents of other nodes reach this one; empty for nowhere."""
         ...
 
+    @property
+    def closed(self) -> str:
+        """Why it is nowhere; empty where it is reached."""
+        ...
+
     async def open(self, answering: Answering) -> None: ...
 
     async def ask(self, address: str, node: str, request: Request) -> Answer:

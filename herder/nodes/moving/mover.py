@@ -111,8 +111,9 @@ class Mover:
         if wanted is None:
             sentence = f"the pod is to take over a guest, but its annotation {labels.MIGRATION} does not say for which migration"
             raise Refused(reasons.UNSUPPORTED, sentence)
-        if not self._means.link.address:
-            raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, f"agents of other nodes cannot reach that of node {self._node}")
+        if why := self._means.link.closed:
+            sentence = f"agents of other nodes cannot reach that of node {self._node}: {why}"
+            raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, sentence)
         address = await self._means.runtime.prepare_incoming(order, wanted.migration, wanted.settings)
         coming = self._incoming.get(pod.uid)
         if coming is None:

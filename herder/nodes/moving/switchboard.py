@@ -60,6 +60,10 @@ class SwitchboardLink:
     def address(self) -> str:
         return self._board.address(self._node)
 
+    @property
+    def closed(self) -> str:
+        return ""
+
     async def open(self, answering: Answering) -> None:
         self._board.plug(self._node, answering)
 

@@ -23,6 +23,10 @@ class UnixLink:
     def address(self) -> str:
         return f"{SCHEME}{self._path}"
 
+    @property
+    def closed(self) -> str:
+        return ""
+
     async def open(self, answering: Answering) -> None:
         """The folder's rights say who may come in; who can is asked nothing more."""
 

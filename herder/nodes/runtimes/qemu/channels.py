@@ -11,6 +11,8 @@ import hmac
 import socket
 from pathlib import Path
 
+import structlog
+
 from herder.api import reasons
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.world import World
@@ -23,6 +25,7 @@ from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
 from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET
 from herder.nodes.runtimes.qemu.wire import TCP, TCPAddress, Wire
 
+log = structlog.get_logger()
 UNIX = "unix:"
 NAME = "migration"
 # For a stranger to say who it is.
@@ -77,9 +80,16 @@ class Channels:
             return f"{UNIX}{path}"
         await wire.secure(guest, self._wire, "server", self._run_as)
         host, token = self._wire.address, self._world.uid()
-        listener = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener = self._listener(self._wire)
         guest.background(_accept(guest, listener, token))
         return str(TCPAddress(host, listener.getsockname()[1], self._wire.name or host, token))
+
+    def _listener(self, over: Wire) -> socket.socket:
+        try:
+            return wire.listen(over)
+        except OSError as error:
+            sentence = f"no guest can come to {over.address}: {error.strerror or error}"
+            raise Refused(reasons.TARGET_POD_FAILED, sentence) from None
 
 
 async def hand_over(control: QMP, connection: socket.socket) -> str:
@@ -108,12 +118,13 @@ async def _right_one(listener: socket.socket, token: str) -> socket.socket:
     """QEMU takes the first that it gets, and ends with it: strangers do not get so far."""
     loop = asyncio.get_running_loop()
     while True:
-        connection, _ = await loop.sock_accept(listener)
+        connection, peer = await loop.sock_accept(listener)
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 if not token or hmac.compare_digest(await _read(connection, len(token)), token.encode()):
                     return connection
         connection.close()
+        log.warning("somebody who was not sent by a node's agent was sent away", peer=peer)
 
 
 async def _read(connection: socket.socket, size: int) -> bytes:

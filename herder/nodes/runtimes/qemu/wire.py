@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import socket
 from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
@@ -35,6 +37,8 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
     # Where it listens and is reached; and which of the names in its server's certificate others are to look for.
     address: str
     name: str = ""
+    # The first and the last port that guests may come to, each to one of its own; None for any that is free.
+    ports: tuple[int, int] | None = None
     ca: Path
     # The node as those see it that it sends guests to, and those that it gets them from. They may be the same.
     client: KeyPair
@@ -61,6 +65,19 @@ def parse(address: str) -> TCPAddress:
     place, name, token = address.removeprefix(TCP).split("/")
     host, _, port = place.rpartition(":")
     return TCPAddress(host.strip("[]"), int(port), name, token)
+
+
+def listen(wire: Wire) -> socket.socket:
+    """Raises OSError where no port is free."""
+    family = socket.AF_INET6 if ":" in wire.address else socket.AF_INET
+    first, last = wire.ports or (0, 0)
+    for port in range(first, last + 1):
+        try:
+            return socket.create_server((wire.address, port), family=family)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(f"as many guests are on their way as there are ports ({first} to {last})")
 
 
 async def secure(guest: Guest, wire: Wire, endpoint: Endpoint, run_as: RunAs | None, peer: str = "") -> None:
