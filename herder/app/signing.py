@@ -43,7 +43,8 @@ async def ask(transport: Transport, wish: Wish, key: ec.EllipticCurvePrivateKey)
         "spec": {
             "request": base64.b64encode(_request(wish, key)).decode(),
             "signerName": wish.signer,
-            "usages": ["digital signature", wish.usage],
+            # Without the second QEMU takes no certificate, though TLS needs it no more.
+            "usages": ["digital signature", "key encipherment", wish.usage],
         },
     }
     reply = await transport.send(Call("POST", REQUESTS, body=msgspec.json.encode(body)))

@@ -53,8 +53,8 @@ def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str
 
 
 def _pair(authority: Authority, user: NewUser, directory: DataDirectory) -> Pair:
-    """Other nodes come to a node with guests: so its certificate is one for servers as well, by the node's name. Not where the engine
-    itself is known by that name: nobody may pose as it."""
+    """Other nodes come to a node with guests: so its certificate is one for servers as well, by the node's name. Not where
+    the engine itself is known by that name: nobody may pose as it."""
     node, engine = _node(user), directory.pki / "server.crt"
     taken = ("localhost", *(reading.hosts(engine.read_bytes()) if engine.exists() else ()))
     return authority.client(user.name, user.groups, user.days, (node,) if node and node not in taken else ())
