@@ -153,9 +153,9 @@ def test_files_that_cannot_be_used_are_refused_before_anything_starts(tmp_path: 
 
 
 def test_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="--migration-cert: .*/n1.crt: cannot be read: No such file"):
+    with pytest.raises(Refusal, match=r"--migration-cert: .*/n1.crt: cannot be read: No such file"):
         settings(tmp_path, msgspec.structs.replace(NONE, cert=tmp_path / "n1.crt", key=tmp_path / "n1.key"))
-    with pytest.raises(Refusal, match="--migration-ca: .*/ca.crt: cannot be read: No such file"):
+    with pytest.raises(Refusal, match=r"--migration-ca: .*/ca.crt: cannot be read: No such file"):
         settings(tmp_path, msgspec.structs.replace(NONE, ca=tmp_path / "ca.crt"))
     (tmp_path / "ca.crt").write_text("hello")
     with pytest.raises(Refusal, match=r"--migration-ca .*/ca.crt: holds no certificate in PEM"):
@@ -206,5 +206,5 @@ async def test_an_agent_that_comes_back_is_found_where_it_was(tmp_path: Path) ->
 
 
 async def test_an_address_that_is_not_of_this_machine_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="--migration-address 192.0.2.1:0: cannot be listened on"):
+    with pytest.raises(Refusal, match=r"--migration-address 192\.0\.2\.1:0: cannot be listened on"):
         network_of(settings(tmp_path, msgspec.structs.replace(NONE, address="192.0.2.1"), BOTH), None, RealWorld())

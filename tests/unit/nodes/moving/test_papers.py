@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import time
+import datetime
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
+from herder.api.world import RealWorld
 from herder.nodes.moving.papers import CLIENT, SERVER, Expected, problem_with
-from herder.pki import reading
 from herder.pki.authority import Authority, Pair
 
 GROUP = ("system:nodes",)
@@ -17,7 +21,7 @@ GOOD = AUTHORITY.client("system:node:n1", GROUP, hosts=("n1", "10.0.0.7"))
 
 
 def problem(pair: Pair, *usages: str, expected: Expected = EXPECTED, later: float = 0.0) -> str:
-    return problem_with(pair.certificate, expected, usages or (CLIENT, SERVER), time.time() + later)
+    return problem_with(pair.certificate, expected, usages or (CLIENT, SERVER), RealWorld().now() + later)
 
 
 def test_the_certificate_of_the_node_is_good_for_both() -> None:
@@ -58,9 +62,34 @@ def test_several_authorities_may_sign() -> None:
     assert problem(GOOD, expected=Expected("n1", both, "ca")) == ""
 
 
-def test_a_certificate_of_an_authority_in_between_brings_that_along() -> None:
-    """The authority that is known is the one above."""
-    assert reading.chains_to(GOOD.certificate + AUTHORITY.pair.certificate, AUTHORITY.pair.certificate)
+def test_an_authority_in_between_is_brought_along() -> None:
+    """The one that is known is the one above it."""
+    between = _between(AUTHORITY)
+    pair = between.client("system:node:n1", GROUP, hosts=("n1",))
+    assert "was not signed" in problem(pair)
+    assert problem(Pair(pair.certificate + between.pair.certificate, pair.key)) == ""
+    assert "was not signed" in problem(Pair(pair.certificate + Authority.make().pair.certificate, pair.key))
+
+
+def test_who_brings_their_own_authority_along_is_not_known_by_it() -> None:
     stranger = Authority.make()
-    assert not reading.chains_to(GOOD.certificate + stranger.pair.certificate, stranger.pair.certificate)
-    assert not reading.chains_to(b"", AUTHORITY.pair.certificate)
+    pair = stranger.client("system:node:n1", GROUP, hosts=("n1",))
+    assert "was not signed" in problem(Pair(pair.certificate + stranger.pair.certificate, pair.key))
+
+
+def _between(above: Authority) -> Authority:
+    issuer = x509.load_pem_x509_certificate(above.pair.certificate)
+    signing = serialization.load_pem_private_key(above.pair.key, None)
+    assert isinstance(signing, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(
+        issuer.subject,
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "between")]),
+        key.public_key(),
+        x509.random_serial_number(),
+    )
+    builder = builder.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
+    made = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True).sign(signing, hashes.SHA256())
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Authority(Pair(made.public_bytes(serialization.Encoding.PEM), private))

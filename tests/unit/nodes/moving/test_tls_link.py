@@ -1,4 +1,4 @@
-"""Agents of two machines know each other by certificates of their cluster. Nobody else is listened to, and it is said who that was."""
+"""Agents of two machines know each other by certificates of their cluster. Others are sent away, and it is said who that was."""
 
 from __future__ import annotations
 
