@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from herder.pki.authority import Authority
+from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
 from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
@@ -20,13 +22,17 @@ from tests.engines.processes import free_ports
 pytestmark = pytest.mark.usefixtures("migrations")
 
 
-def given(folder: Path, up: Up, name: str) -> tuple[str, ...]:
-    """Files of somebody who has an authority of their own at hand: here the engine's."""
-    pair = Authority.open(up.data / "pki").client(f"system:node:{name}", ("system:nodes",), hosts=(name,))
-    certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
-    write_private(key, pair.key)
-    write_private(certificate, pair.certificate)
-    return "--migration-cert", str(certificate), "--migration-key", str(key), "--migration-ca", str(up.data / "pki" / "ca.crt")
+def renew(folder: Path, data: Path, name: str) -> Pair:
+    """Files of somebody who has an authority at hand: here the engine's own."""
+    pair = Authority.open(data / "pki").client(f"system:node:{name}", ("system:nodes",), hosts=(name,))
+    write_private(folder / f"{name}.key", pair.key)
+    write_private(folder / f"{name}.crt", pair.certificate)
+    return pair
+
+
+def options(folder: Path, data: Path, name: str, ports: tuple[int, int]) -> tuple[str, ...]:
+    files = {"cert": folder / f"{name}.crt", "key": folder / f"{name}.key", "ca": data / "pki" / "ca.crt"}
+    return *(f"--migration-{option}={path}" for option, path in files.items()), "--migration-ports={}-{}".format(*ports)
 
 
 @pytest.fixture
@@ -42,15 +48,30 @@ def site(tmp_path: Path, qemu: str, guest: Path, kubectl_program: Path, ports: t
         for name in ADDRESSES:
             command = [str(find_program()), "user", "add", f"system:node:{name}", "--group", "system:nodes", "--data", str(up.data)]
             subprocess.run(command, check=True, capture_output=True, timeout=60, cwd=tmp_path)
-        options = (*given(tmp_path, up, "right"), "--migration-ports", "{}-{}".format(*ports))
+        renew(tmp_path, up.data, "right")
         left = Machine(tmp_path, "left", tmp_path / "left.kubeconfig")
-        right = Machine(tmp_path, "right", tmp_path / "right.kubeconfig", *options)
+        right = Machine(tmp_path, "right", tmp_path / "right.kubeconfig", *options(tmp_path, up.data, "right", ports))
         kubectl = Kubectl(kubectl_program, up.kubeconfig, tmp_path, "default")
         with counting({"left": left, "right": right}, kubectl, Herder(up.kubeconfig, tmp_path, "default"), guest) as made:
             yield made
 
 
-def test_a_guest_moves_by_the_certificate_of_the_kubeconfig_and_by_one_that_was_given(site: Site, ports: tuple[int, int]) -> None:
-    heard = site.move() + site.move()
+def test_a_guest_moves_by_the_certificate_of_the_kubeconfig_and_by_one_that_was_given(
+    site: Site, ports: tuple[int, int], tmp_path: Path
+) -> None:
+    heard = site.move()
+    renewed = renew(tmp_path, tmp_path / "data", "right")
+    heard += site.move()
     site.check_whole(heard)
-    assert site.machines["right"].place == (ADDRESSES["right"], ports[0])
+    right = site.machines["right"]
+    assert right.place == (ADDRESSES["right"], ports[0])
+    assert shown_at(right.place) == renewed.certificate.decode(), "it goes on with the old one"
+
+
+def shown_at(place: tuple[str, int]) -> str:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(place) as plain, context.wrap_socket(plain) as stranger:
+        found = stranger.getpeercert(binary_form=True)
+    assert found is not None
+    return ssl.DER_cert_to_PEM_cert(found)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Refused
@@ -20,6 +21,7 @@ from herder.nodes.runtimes.qemu.wire import KeyPair, parse
 from herder.pki.authority import Authority, Pair
 from tests.e2e.qemu.moves import LOAD, SLOW, assert_one_guest_said, check_memory, copied, is_moved, prepared, resumed
 from tests.e2e.qemu.node import Node
+from tests.engines.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("migrations")
 
@@ -158,9 +160,15 @@ async def test_strangers_at_the_door_do_not_spoil_a_target(site: Site) -> None:
     source = await _started(here)
     target, address = await prepared(here, there, site.guest, source)
     place = parse(address)
-    for words in (b"", b"GET / HTTP/1.1\r\nHost: guess-what\r\n\r\n", b"0" * len(place.token)):
-        with socket.create_connection((place.host, place.port)) as stranger:
-            stranger.sendall(words)
+    with capture_logs() as logs:
+        for words in (b"", b"GET / HTTP/1.1\r\nHost: guess-what\r\n\r\n", b"0" * len(place.token)):
+            with socket.create_connection((place.host, place.port)) as stranger:
+                stranger.sendall(words)
+
+        async def named() -> bool:
+            return [line["event"] for line in logs].count("somebody who was not sent by a node's agent was sent away") == 3
+
+        await eventually(named)
     await here.runtime.migrate_out(source, "m", address, PolicySettings())
     await here.becomes(source, "HandedOver")
     await resumed(there, target)
