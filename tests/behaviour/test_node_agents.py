@@ -200,6 +200,7 @@ async def test_the_identity_of_another_node_is_refused_with_a_sentence(engine: E
         (("--capacity", "memory=lots"), "'lots' is no quantity"),
         (("--capacity", "cpu=0"), "must be more than zero"),
         (("--storage", "x"), "simulated nodes keep nothing"),
+        (("--migration-cert", "x"), "--migration-cert x: simulated guests move within their process; it is for --runtime qemu"),
         (("--name", "Node_1"), "cannot be the name of a node"),
     ],
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 
 from herder.nodes.moving import streams
 from herder.nodes.moving.link import Impostor, Unreachable
@@ -190,5 +191,5 @@ async def test_a_node_without_a_certificate_says_so_until_it_has_one(cluster: Cl
         assert await one.ask(other.address, "node-2", RESUME) == Resumed()
 
 
-async def _said(logs: list[dict[str, str]]) -> list[dict[str, str]]:
+async def _said(logs: list[EventDict]) -> list[EventDict]:
     return [line for line in logs if "sent away" in line["event"]]
