@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from tests.engines.engine import Engine
 from tests.engines.processes import free_ports
 
 READY = "Ctrl-C stops it."
+# The same program, except that a process of it that dies is always started again at once: a test may kill it more often than a
+# supervisor would think healthy.
+TIRELESS = "from herder.app import children, main; children.HEALTHY_AFTER = 0.0; main.main()"
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 Value = TypeVar("Value")
@@ -54,11 +58,20 @@ def run_up(*arguments: str, cwd: Path, program_path: str | None = None) -> Ended
 class Up:
     """`herder up` in the foreground of a shell of its own."""
 
-    def __init__(self, folder: Path, *options: str, data: Path | None = None, port: int | None = None, nodes: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        data: Path | None = None,
+        port: int | None = None,
+        nodes: int = 1,
+        tireless: bool = False,
+    ) -> None:
         self.data = data or folder / "data"
         self.port = port or free_ports(1)[0]
         self._out, self._err = folder / "out", folder / "err"
-        command = [str(find_program()), "up", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--nodes", str(nodes)]
+        program = [sys.executable, "-c", TIRELESS] if tireless else [str(find_program())]
+        command = [*program, "up", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--nodes", str(nodes)]
         if "--runtime" not in options:
             # The same on every machine, whether QEMU is installed or not.
             command += ["--runtime", "simulated"]

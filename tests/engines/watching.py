@@ -68,7 +68,9 @@ class Watch:
 
     async def next(self, patience: float = 10) -> WatchEvent:
         """The next event; it is an error when none comes or the stream ends."""
-        event = await asyncio.wait_for(self._read(), patience)
+        # Not wait_for: where an event comes at that very moment, it swallows that its task was cancelled.
+        async with asyncio.timeout(patience):
+            event = await self._read()
         assert event is not None, "the watch ended"
         return event
 
