@@ -13,10 +13,11 @@ PATIENCE = 60
 class Herder:
     """`herder` beside a kubeconfig and inside a namespace."""
 
-    def __init__(self, kubeconfig: Path | None, home: Path, namespace: str = "") -> None:
+    def __init__(self, kubeconfig: Path | None, home: Path, namespace: str = "", patience: float = PATIENCE) -> None:
         self._kubeconfig = kubeconfig
         self._home = home
         self._namespace = namespace
+        self._patience = patience
 
     @property
     def environment(self) -> dict[str, str]:
@@ -34,7 +35,7 @@ class Herder:
             text=True,
             env=self.environment,
             cwd=cwd or self._home,
-            timeout=PATIENCE,
+            timeout=self._patience,
             check=False,
         )
         assert "Traceback" not in answer.stderr, answer.stderr
