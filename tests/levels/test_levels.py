@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
+import asyncio
+from pathlib import Path
 
-from herder.api import labels
-from herder.api.core import Node
-from herder.api.kinds import VirtualMachineInstance
-from herder.rules.migratability.moving import missing, nobody_has
-from tests.engines.resources import NODES
+from herder.api import labels, reasons
+from tests.e2e.herder import Herder
+from tests.engines.resources import NODES, PODS
 from tests.levels.cluster import KUBEVIRT, ODD, PLAIN, Mixed
 from tests.machines.herd import Json
-
-
-async def _takers(mixed: Mixed, instance: Json) -> list[str]:
-    """The nodes that its guest could be moved to, by what is recorded of it."""
-    view = msgspec.convert(instance, VirtualMachineInstance)
-    assert view.status is not None and view.status.cpu is not None
-    nodes = [msgspec.convert(one, Node) for one in (await mixed.api.list(NODES)).items]
-    others = [one for one in nodes if one.name != view.status.node_name]
-    found = [one.name for one in others if not missing(view.status.cpu, one)]
-    assert bool(found) == (not nobody_has(view.status.cpu, others))
-    return found
+from tests.machines.migrations import MIGRATIONS
 
 
 async def test_nodes_have_their_level_and_keep_it_right_as_the_cluster_changes(mixed: Mixed) -> None:
@@ -44,20 +33,44 @@ async def test_a_label_that_somebody_else_writes_is_put_right(mixed: Mixed) -> N
     await mixed.levels({"a-odd": "0", "b-plain": "66", "c-plain": "66"})
 
 
-async def test_without_the_setting_a_machine_lands_on_the_odd_node_and_cannot_move_and_with_it_does_not(mixed: Mixed) -> None:
+async def test_without_the_setting_a_machine_lands_on_the_odd_node_and_cannot_move_and_with_it_it_moves(
+    mixed: Mixed, tmp_path: Path
+) -> None:
+    """The user story of the seed."""
     await mixed.two_plain_and_an_odd_one()
+    herder = Herder(mixed.api.engine.kubeconfig, tmp_path, mixed.namespace)
     await mixed.make()
-    surprised = await mixed.running()
-    assert surprised["status"]["nodeName"] == "a-odd"
-    assert {one["name"] for one in surprised["status"]["cpu"]["features"]} == {"aes", "avx2", "avx512f"}
-    assert await _takers(mixed, surprised) == []
-    await mixed.set(requireHostModelMigratabilityLevel=50)
-    # Each start chooses anew, by the settings of that moment.
-    await mixed.annotate("vm", labels.RESTART_REQUEST, surprised["metadata"]["uid"])
-    moves = await mixed.running(but=surprised["metadata"]["uid"])
-    assert moves["status"]["nodeName"] in ("b-plain", "c-plain")
-    takers = await _takers(mixed, moves)
-    assert len(takers) == 2 and "a-odd" in takers
+    stuck = await mixed.running()
+    assert stuck["status"]["nodeName"] == "a-odd"
+    assert {one["name"] for one in stuck["status"]["cpu"]["features"]} == {"aes", "avx2", "avx512f"}
+    since = (await mixed.api.list(PODS, mixed.namespace)).ok["metadata"]["resourceVersion"]
+    async with mixed.api.watch(PODS, mixed.namespace, resourceVersion=since) as pods:
+        said = await asyncio.to_thread(herder.refused, "migrate", "vm", "--wait")
+        assert said.endswith("; b-plain lacks avx512f; c-plain lacks avx512f"), said
+        (failed,) = (await mixed.api.list(MIGRATIONS, mixed.namespace)).items
+        assert (failed["status"]["phase"], failed["status"]["reason"]) == ("Failed", reasons.MISSING_CPU_FEATURES)
+        await mixed.set(requireHostModelMigratabilityLevel=50)
+        # Each start chooses anew, by the settings of that moment.
+        await mixed.annotate("vm", labels.RESTART_REQUEST, stuck["metadata"]["uid"])
+        free = await mixed.running(but=stuck["metadata"]["uid"])
+        first = (await pods.until("ADDED"))[-1]
+    assert first.name == free["status"]["launcherPodName"], "a migration that no node can take makes no pod"
+    assert free["status"]["nodeName"] in ("b-plain", "c-plain")
+    # To the odd node it may go as well: it needs nothing of it, and leaves it again.
+    for node in ({"b-plain", "c-plain"} - {free["status"]["nodeName"]}).pop(), "a-odd", free["status"]["nodeName"]:
+        told = await asyncio.to_thread(herder, "migrate", "vm", "--to", node, "--wait")
+        assert told.splitlines()[-1] == f"Succeeded to {node}"
+        assert (await _on(mixed, node))["status"]["cpu"] == free["status"]["cpu"], "a migration never chooses anew"
+
+
+async def _on(mixed: Mixed, node: str) -> Json:
+    async def look() -> Json:
+        found = await mixed.instance()
+        assert found is not None
+        assert found["status"]["nodeName"] == node, found["status"]
+        return found
+
+    return await mixed.eventually(look)
 
 
 async def test_a_preferred_level_is_a_wish(mixed: Mixed) -> None:

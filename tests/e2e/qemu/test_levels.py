@@ -13,6 +13,7 @@ import pytest
 from herder.api import labels
 from herder.nodes.node import cpu_labels
 from herder.nodes.runtimes.qemu.facts import Facts, describe
+from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up, until
 from tests.e2e.qemu.test_up import PATIENCE, machine
@@ -76,3 +77,22 @@ def test_a_real_guest_is_recorded_with_the_processor_that_its_node_counts_with(p
     assert cpu["model"] == facts.host_model
     assert sorted(one["name"] for one in cpu["features"]) == sorted(facts.host_model_features)
     assert "1 of 1 other nodes would take it." in pair.explain("migratability", "vm/web")
+
+
+def test_a_real_guest_moves_only_where_its_processor_is_and_is_told_what_is_missing(
+    pair: Pair, facts: Facts, migrations: None, tmp_path: Path
+) -> None:
+    herder = Herder(pair.up.kubeconfig, tmp_path, "default")
+    pair.kubectl.create(machine("free", terminationGracePeriodSeconds=2))
+    pair.kubectl("wait", "vm/free", "--for=condition=Ready", "--timeout=30s")
+    here = pair.kubectl("get", "vmi", "free", "-o", "jsonpath={.status.nodeName}")
+    there = ({"node-1", "node-2"} - {here}).pop()
+    name = facts.host_model_features[0]
+    pair.kubectl("label", "node", there, f"{labels.CPU_FEATURE}{name}-")
+    try:
+        assert herder.refused("migrate", "free", "--wait").endswith(f"; {there} lacks {name}")
+        pods = pair.kubectl("get", "pods", "-l", "kubevirt.io/vm=free", "-o", "name").split()
+        assert len(pods) == 1, "no pod is made for a move that cannot be"
+    finally:
+        pair.kubectl("label", "node", there, f"{labels.CPU_FEATURE}{name}=true")
+    assert herder("migrate", "free", "--wait").splitlines()[-1] == f"Succeeded to {there}"
