@@ -25,6 +25,7 @@ async def test_a_busy_guest_moves_without_missing_a_tick_or_a_page(node: Node, o
     await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
     await node.becomes(source, "HandedOver")
     assert other.status(target).state == "Incoming", "it must not go on before it is told to"
+    assert not list(other.folder.rglob("migration.socket")), "where nobody listens any more is no socket"
     assert await other.text(target) == ""
     await resumed(other, target)
     await other.ticked(target, 10)

@@ -76,7 +76,7 @@ class Channels:
         await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
         if self._wire is None:
             # In the guest's folder: reachable by the agents of this machine, and by nobody else.
-            guest.background(_accept(guest, qmp.listen(path), ""))
+            guest.background(_accept(guest, qmp.listen(path), "", path))
             return f"{UNIX}{path}"
         await wire.secure(guest, self._wire, "server", self._run_as)
         host, token = self._wire.address, self._world.uid()
@@ -105,11 +105,13 @@ async def forget(control: QMP) -> None:
         await control.do("closefd", fdname=NAME)
 
 
-async def _accept(guest: Guest, listener: socket.socket, token: str) -> None:
-    """One source, once."""
+async def _accept(guest: Guest, listener: socket.socket, token: str, path: Path | None = None) -> None:
+    """One source, once: then nobody listens any more, and there is no name for it either."""
     listener.setblocking(False)
     with listener:
         connection = await _right_one(listener, token)
+    if path is not None:
+        path.unlink(missing_ok=True)
     with contextlib.suppress(QMPError):
         await guest.control.do("migrate-incoming", uri=await hand_over(guest.control, connection))
 
