@@ -104,11 +104,11 @@ async def _prepare(person: Client) -> None:
     for number in range(GUESTS):
         await scenario.make(name=f"vm-{number}")(person)
     for number in range(GUESTS):
-        while not await _runs(person, f"vm-{number}"):  # noqa: ASYNC110 - time is virtual
+        while not await runs(person, f"vm-{number}"):  # noqa: ASYNC110 - time is virtual
             await asyncio.sleep(1.0)
 
 
-async def _runs(person: Client, name: str) -> bool:
+async def runs(person: Client, name: str) -> bool:
     try:
         found = await person.find(INSTANCES, Key(scenario.NAMESPACE, name))
     except KubeError:
