@@ -11,8 +11,9 @@ from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
-    from herder.api.kinds import VirtualMachineInstance
+    from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
     from herder.kube.client import Client
+    from herder.kube.resources import Key
 
 LOOK_EVERY = 1.0
 
@@ -100,6 +101,15 @@ async def _guests_on(client: Client, node: str) -> list[VirtualMachineInstance]:
     ]
 
 
+async def _moving(client: Client) -> dict[Key, VirtualMachineInstanceMigration]:
+    """By instance: the migration that is not over."""
+    from herder.kube.resources import MIGRATIONS, Key
+    from herder.rules.migration.phases import finished
+
+    listed = (await client.list(MIGRATIONS)).items
+    return {Key(one.namespace, one.spec.vmi_name): one for one in listed if not finished(one)}
+
+
 async def _until_empty(client: Client, node: str) -> None:
     from herder.rules.evictions import strategy_of, why_not_movable
 
@@ -131,14 +141,16 @@ async def _show_plan(client: Client, name: str) -> None:
     node = await client.get(NODES, Key("", name))
     cluster = await _cluster(client)
     everything = await gather(client)
+    moving = await _moving(client)
     guests = [
-        Leaving(one, msgspec.json.decode(await client.get_raw(INSTANCES, Key(one.namespace, one.name))))
+        Leaving(one, msgspec.json.decode(await client.get_raw(INSTANCES, key)), moving.get(key))
         for one in await _guests_on(client, name)
+        for key in [Key(one.namespace, one.name)]
     ]
     rows = plan_drain(node, guests, snapshot_of(everything), cluster.node_drain_taint_key, cluster.eviction_strategy)
     if not rows:
         click.echo(f"there are no guests on {name}")
         return
     cells = [(row.namespace, row.name, row.target or "stays", row.why) for row in rows]
-    for line in table([("NAMESPACE", "VM", "TO", "WHY NOT"), *cells]):
+    for line in table([("NAMESPACE", "VM", "TO", "WHY"), *cells]):
         click.echo(line)

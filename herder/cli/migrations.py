@@ -13,6 +13,7 @@ from herder.cli.main import cli
 
 if TYPE_CHECKING:
     from herder.api.kinds import VirtualMachineInstanceMigration
+    from herder.api.kinds.migration_state import MigrationProgress
     from herder.kube.client import Client
     from herder.kube.resources import Key
 
@@ -105,7 +106,7 @@ async def _follow(client: Client, key: Key) -> None:
     from herder.cli.following import until
     from herder.kube.resources import MIGRATIONS
     from herder.rules.migration.phases import finished, phase_of
-    from herder.rules.migration.shown import line
+    from herder.rules.migration.shown import furthest, line
 
     showing = _Showing()
     last: VirtualMachineInstanceMigration | None = None
@@ -116,9 +117,8 @@ async def _follow(client: Client, key: Key) -> None:
             showing.end()
             raise Refusal(f"migration {key.name} was deleted, which cancels it")
         last = migration
-        status = migration.status
-        showing.percent = max(showing.percent, (status.progress.percent or 0) if status and status.progress else 0)
-        showing.show(line(migration, showing.percent), phase_of(migration))
+        showing.progress = furthest(migration, showing.progress)
+        showing.show(line(migration, showing.progress), phase_of(migration))
         return finished(migration)
 
     await until(client, MIGRATIONS, key, is_over)
@@ -140,7 +140,7 @@ class _Showing:
     """On a terminal one line that changes; elsewhere a line for each phase."""
 
     def __init__(self) -> None:
-        self.percent = 0
+        self.progress: MigrationProgress | None = None
         self._said = ""
         self._phase = ""
         self._alive = sys.stdout.isatty()

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from herder.api.core import Node
-from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.instance import EvictionStrategy
 from herder.rules.evictions import strategy_of, why_not_movable
+from herder.rules.migration.phases import phase_of, target_of
 from herder.rules.migration.where import asked_about
 from herder.rules.placement import Offer, Snapshot, needs_of
-from herder.rules.targets import explain_target
+from herder.rules.targets import added_by, explain_target
 
 Document = dict[str, Any]
 EFFECT = "NoSchedule"
@@ -23,13 +24,16 @@ class Leaving(msgspec.Struct, frozen=True):
 
     instance: VirtualMachineInstance
     document: Document
+    # One that is not over: it is not made a second time.
+    migration: VirtualMachineInstanceMigration | None = None
 
 
 class DrainRow(msgspec.Struct, frozen=True):
     namespace: str
     name: str
-    # Where it would go; empty where it would stay, and then why.
+    # Where it would go; empty where it would not.
     target: str
+    # Why it does not, or why it goes there.
     why: str = ""
 
 
@@ -41,18 +45,30 @@ def plan_drain(node: Node, guests: list[Leaving], snapshot: Snapshot, key: str, 
 
 
 def _row(leaving: Leaving, snapshot: Snapshot, default: EvictionStrategy) -> DrainRow:
-    instance = leaving.instance
+    instance, moving = leaving.instance, leaving.migration
     names = (instance.namespace, instance.name)
-    if strategy_of(instance, default) == "External":
+    if instance.being_deleted:
+        return DrainRow(*names, "", "it is being deleted, and ends here")
+    if moving is not None and target_of(moving):
+        # Its pod has its place there already.
+        return DrainRow(*names, target_of(moving), f"it is on its way: migration {moving.name} is {phase_of(moving)}")
+    if moving is None and strategy_of(instance, default) == "External":
         return DrainRow(*names, "", "its eviction strategy is External: it is left to who handles it")
     if why := why_not_movable(instance):
         return DrainRow(*names, "", f"it cannot be moved: {why}")
-    asked = asked_about(instance, leaving.document)
+    return _placed(leaving, snapshot)
+
+
+def _placed(leaving: Leaving, snapshot: Snapshot) -> DrainRow:
+    instance, moving = leaving.instance, leaving.migration
+    asked = asked_about(instance, leaving.document, added_by(moving.spec) if moving is not None else None)
     found = explain_target(asked, snapshot)
     if not found.node:
-        return DrainRow(*names, "", found.impossible.message if found.impossible is not None else found.summary)
+        why = found.impossible.message if found.impossible is not None else found.summary
+        return DrainRow(instance.namespace, instance.name, "", why)
     snapshot.put_pod(msgspec.structs.replace(needs_of(asked.pod), name=f"{asked.pod.name}-moved"), found.node)
-    return DrainRow(*names, found.node)
+    why = f"as migration {moving.name} asks" if moving is not None else ""
+    return DrainRow(instance.namespace, instance.name, found.node, why)
 
 
 def with_taint(node: Node, key: str) -> list[Document] | None:

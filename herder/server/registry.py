@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from herder.server.builtin_schemas import components, schema_for
@@ -70,8 +71,14 @@ def _place(resource: Resource) -> Place:
     return (resource.group, resource.version, resource.plural)
 
 
+@functools.cache
+def _compiled(group: str, version: str, kind: str) -> Schema:
+    """Once in a process, however many servers are in it: a simulation starts thousands of them, one after the other."""
+    return compile_schema(schema_for(group, version, kind), components())
+
+
 def _builtin(resource: Resource) -> Served:
-    schema = compile_schema(schema_for(resource.group, resource.version, resource.kind), components())
+    schema = _compiled(resource.group, resource.version, resource.kind)
     if resource.plural == EVENTS:
         return _events(resource, schema)
     return Served(resource, schema, BuiltinStrategy(resource), BUILTIN.get(resource.qualified, NOTHING))

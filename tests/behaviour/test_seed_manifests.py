@@ -106,10 +106,50 @@ async def test_the_placeholder_of_the_seed_is_warned_of(api: Api, namespace: str
 
 
 # Seed 000 prints these fragments with `spec` below `kind`, and `selectors` beside it; corrected versions are in examples/.
-FRAGMENTS = ["namespaceSelector:\n      hpc-workloads: true", "virtualMachineInstanceSelector:\n      workload-type: db"]
+HEAD = "apiVersion: migrations.kubevirt.io/v1alpha1\nkind: MigrationPolicy\n  spec:\n"
+BY_NAMESPACE = "    namespaceSelector:\n      hpc-workloads: true       # Matches a key and a value \n"
+BY_MACHINE = "    virtualMachineInstanceSelector:\n      workload-type: db       # Matches a key and a value \n"
+SETTINGS = """\
+    allowAutoConverge: true
+    bandwidthPerMigration: 217Ki
+    completionTimeoutPerGiB: 23
+    allowPostCopy: false
+"""
+FRAGMENTS = {
+    "settings": SETTINGS,
+    "by namespace": f"  selectors:\n{BY_NAMESPACE}",
+    "by machine": f"  selectors:\n{BY_MACHINE}",
+    "by both": f"  selectors:\n{BY_NAMESPACE}{BY_MACHINE}",
+}
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("part", FRAGMENTS)
-def test_a_fragment_of_the_seed_is_no_manifest_as_it_is_printed(kubectl: Kubectl, part: str) -> None:
-    head = "apiVersion: migrations.kubevirt.io/v1alpha1\nkind: MigrationPolicy\n"
-    assert kubectl.run("apply", "-f", "-", stdin=f"{head}  spec:\n  selectors:\n    {part}\n").returncode != 0
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_a_fragment_of_the_seed_is_no_manifest_as_it_is_printed(kubectl: Kubectl, name: str) -> None:
+    assert kubectl.run("apply", "-f", "-", stdin=HEAD + FRAGMENTS[name]).returncode != 0
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+async def test_a_fragment_of_the_seed_is_corrected_in_the_examples(api: Api, name: str) -> None:
+    meant: Json = yaml.safe_load(FRAGMENTS[name])
+    written = list(yaml.safe_load_all((EXAMPLES / "migration-policy.yaml").read_text()))
+    corrected = [one for one in written if meant.items() <= one["spec"].items()]
+    assert corrected, f"no example says {meant}"
+    for document in corrected:
+        assert (await api.create(POLICIES, document, dryRun="All", fieldValidation="Strict")).code == 201
+
+
+# Seed 001 prints these two below a sentence each; both are pasted below `spec` here.
+TERMS = {
+    "by name": ("matchFields", {"key": "metadata.name", "operator": "In", "values": ["<nodeName>"]}),
+    "by label": ("matchExpressions", {"key": "disktype", "operator": "In", "values": ["ssd"]}),
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+async def test_a_term_of_the_seed_is_taken_as_the_list_that_is_printed(api: Api, namespace: str, name: str) -> None:
+    (await api.create(INSTANCES, {"metadata": {"name": "vmi-fedora"}, "spec": {"domain": {}}}, namespace)).ok  # noqa: B018
+    kind, test = TERMS[name]
+    spec = {"vmiName": "vmi-fedora", "addedNodeSelectorTerm": [{kind: [test]}]}
+    made = await api.create(MIGRATIONS, {"metadata": {"name": "m"}, "spec": spec}, namespace, fieldValidation="Strict")
+    assert made.ok["spec"] == spec

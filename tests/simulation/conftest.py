@@ -6,9 +6,11 @@ import pytest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "seed" in metafunc.fixturenames:
-        first, count = int(metafunc.config.getoption("--seed") or 0), int(metafunc.config.getoption("--seeds") or 1)
-        metafunc.parametrize("seed", range(first, first + count), ids=lambda seed: f"seed{seed}")
+    first, count = int(metafunc.config.getoption("--seed") or 0), int(metafunc.config.getoption("--seeds") or 1)
+    # What is complete takes minutes with one seed already: it is played with the first one only, however many there are.
+    for name, seeds in (("seed", range(first, first + count)), ("first_seed", (first,))):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, seeds, ids=lambda seed: f"seed{seed}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -17,7 +19,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Whoever reads the failure can have it again, with one command."""
     report = yield
-    seed = getattr(item, "callspec", None) and item.callspec.params.get("seed")  # type: ignore[attr-defined]
+    parameters: dict[str, object] = item.callspec.params if hasattr(item, "callspec") else {}  # type: ignore[attr-defined]
+    seed = parameters.get("seed", parameters.get("first_seed"))
     if report.failed and seed is not None:
         report.sections.append(("replay", f"pytest '{item.nodeid}' --seed {seed}"))
     return report

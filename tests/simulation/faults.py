@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 from abc import ABC, abstractmethod
 
 import msgspec
@@ -90,6 +91,25 @@ class AnswerLost(OnWrite):
     async def happen(self, sent: Sent, go: Go) -> Reply:
         await go()
         raise Unreachable("a fault: the answer was lost")
+
+
+class AnswersLost(Fault):
+    """Of a share of all writes of a role: done, and no answer."""
+
+    def __init__(self, role: str, share: float, dice: random.Random) -> None:
+        self.role, self.share, self._dice = role, share, dice
+
+    def __repr__(self) -> str:
+        return f"AnswersLost({self.role!r}, {self.share})"
+
+    def install(self, simulation: Simulation) -> None:
+        simulation.wire(self.role).around.append(self._around)
+
+    async def _around(self, sent: Sent, go: Go) -> Reply:
+        reply = await go()
+        if sent.write and self._dice.random() < self.share:
+            raise Unreachable("a fault: the answer was lost")
+        return reply
 
 
 class Slow(OnWrite):

@@ -1,7 +1,8 @@
 """Migrations at the mercy of every fault at every write of the controllers, and limits that hold whatever happens."""
 
+from herder.rules.migration import Limits
 from tests.simulation.faults import ClockJumpsAhead
-from tests.simulation.herd.limits import LIMITS, crowd
+from tests.simulation.herd.limits import crowd
 from tests.simulation.herd.scenario import MOVED
 from tests.simulation.matrix import matrix_for
 
@@ -14,4 +15,5 @@ def test_no_limit_is_ever_exceeded(seed: int) -> None:
     assert not crowded.wrong, "\n".join(crowded.wrong[:10])
     assert crowded.finished >= 200
     assert crowded.leaders >= 3
-    assert crowded.most == LIMITS, "they should have been reached"
+    assert crowded.most == Limits(cluster=9, outbound=3, inbound=3), "the highest should have been reached"
+    assert crowded.above > 0, "some were under way when their limit was lowered"

@@ -19,11 +19,11 @@ from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
 from herder.kube.errors import ApiStatusError
-from herder.kube.kit import Kit
+from herder.kube.kit import Kit, Runs
 from herder.kube.queue import Queue
 from herder.kube.resources import INSTANCES, MIGRATIONS, PODS, Key
 from herder.rules.instances.observed import trust
-from herder.rules.migration import Limits, Line, MigrationPlan, phase_of, plan_migration
+from herder.rules.migration import Limits, Line, MigrationPlan, plan_migration
 from herder.rules.migration.leftovers import too_many
 from herder.rules.migration.status import waiting
 from herder.rules.plans import Delete, Document, plain
@@ -48,7 +48,7 @@ class Migrations:
         self._doubtful: set[Key] = set()
 
     @classmethod
-    def start(cls, kit: Kit) -> Work:
+    def start(cls, kit: Kit) -> Runs:
         queue = kit.queue(cls.name)
         self = cls(kit, queue)
         look = self._look
@@ -59,7 +59,7 @@ class Migrations:
         enqueue(look.instances, queue, lambda stored: self._of(stored.key.namespace, stored.key.name))
         look.nodes.subscribe(self._node_changed)
         look.settings.cache.subscribe(lambda change: self._call_next())
-        return kit.work(self, queue, WORKERS)
+        return _Term(kit.work(self, queue, WORKERS), self._metrics)
 
     # Who has to look when something changes.
 
@@ -80,6 +80,7 @@ class Migrations:
                     self._queue.add(one)
 
     def _migration_changed(self, change: Change[VirtualMachineInstanceMigration]) -> None:
+        self._metrics.seen(view_of(change.old), view_of(change.new), self._world.now())
         if change.key in self._doubtful:
             # Only the server can say which of the two came first.
             return
@@ -178,10 +179,7 @@ class Migrations:
         self._call_next()
 
     async def _show(self, stored: Stored[VirtualMachineInstanceMigration], status: Document) -> None:
-        before = phase_of(stored.view)
         await self._hands.show(self._look.migrations, stored, status)
-        if status["phase"] != before:
-            self._metrics.reached(stored.view, status, self._world.now())
 
     async def _tell(self, namespace: str, pod: str, annotation: str, value: str | None) -> None:
         stored = self._look.pods.stored(Key(namespace, pod))
@@ -192,6 +190,18 @@ class Migrations:
         """People want to see the last few, and nobody wants thousands."""
         for old in too_many(self._look.of_instance(stored.key.namespace, stored.view.spec.vmi_name)):
             await self._hands.delete(self._look.migrations, stored.key.namespace, Delete(old.name, old.uid))
+
+
+class _Term:
+    def __init__(self, work: Work, metrics: MigrationMetrics) -> None:
+        self._work = work
+        self._metrics = metrics
+
+    async def run(self) -> None:
+        try:
+            await self._work.run()
+        finally:
+            self._metrics.end()
 
 
 def _name(key: Key) -> tuple[str, str]:

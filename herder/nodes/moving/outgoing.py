@@ -114,7 +114,8 @@ class Outgoing:
 
     def report(self) -> MigrationReport:
         failed = self.note.failed
-        if self.given_away and (moved := self._moved()) is not None:
+        # While the rest is sent, the numbers are taken once in a while: new ones in each report would call for the next report.
+        if self.given_away and (moved := self._moved()) is not None and moved.state != "PostCopy":
             self._progress = told_progress(moved, self._progress, self._means.world.now())
         sent = self._all_sent and self._counted
         return MigrationReport(

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.rules.migration.phases import phase_of
+from herder.rules.progress import POST_COPY
 
 WIDTH = 24
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def line(migration: VirtualMachineInstanceMigration, percent: int = 0) -> str:
-    """`percent` is what was shown before: the bar never runs backwards."""
+def furthest(migration: VirtualMachineInstanceMigration, before: MigrationProgress | None) -> MigrationProgress | None:
+    """The progress to be shown. `before` is what was shown last: whatever is reported, nothing of it runs backwards."""
+    now = (migration.status.progress if migration.status else None) or before
+    if now is None or before is None:
+        return now
+    return msgspec.structs.replace(
+        now,
+        percent=max(now.percent or 0, before.percent or 0),
+        transferred_bytes=max(now.transferred_bytes or 0, before.transferred_bytes or 0),
+        mode=POST_COPY if before.mode == POST_COPY else now.mode or before.mode,
+    )
+
+
+def line(migration: VirtualMachineInstanceMigration, progress: MigrationProgress | None) -> str:
+    """`progress` is the furthest that is known."""
     status = migration.status
     phase = phase_of(migration)
     why = " ".join(part for part in ((status.reason, status.message) if status else ()) if part)
     target = f" to {status.target_node}" if status is not None and status.target_node else ""
     said = f"{phase}{target}" + (f": {why}" if why else "")
-    if phase == "Running" and status is not None and status.progress is not None:
-        return f"{said} {bar(max(percent, status.progress.percent or 0))} {_numbers(status.progress)}"
+    if phase == "Running" and progress is not None:
+        return f"{said} {bar(progress.percent or 0)} {_numbers(progress)}"
     return said
 
 
@@ -28,12 +44,14 @@ def bar(percent: int) -> str:
 
 
 def _numbers(progress: MigrationProgress) -> str:
-    left = progress.estimated_seconds_left
+    """What nobody has said is left out: it is not zero."""
+    left, rate, time = progress.remaining_bytes, progress.bytes_per_second, progress.estimated_seconds_left
     parts = [
-        f"{size(progress.transferred_bytes or 0)} sent, {size(progress.remaining_bytes or 0)} left",
-        f"{size(progress.bytes_per_second or 0)}/s",
+        f"{size(progress.transferred_bytes or 0)} sent",
+        f"{size(left)} left" if left is not None else "",
+        f"{size(rate)}/s" if rate is not None else "",
         progress.mode or "",
-        f"about {left} s" if left is not None else "",
+        f"about {time} s" if time is not None else "",
     ]
     return ", ".join(part for part in parts if part)
 

@@ -95,6 +95,16 @@ class Host(SimulatedRuntime):
         await super().start_post_copy(guest)
         self._points.reach(f"{self.name} after post-copy", self.machine)
 
+    async def pause(self, guest: str) -> None:
+        self._points.reach(f"{self.name} before pause", self.machine)
+        await super().pause(guest)
+        self._points.reach(f"{self.name} after pause", self.machine)
+
+    async def cancel(self, guest: str) -> None:
+        self._points.reach(f"{self.name} before cancel", self.machine)
+        await super().cancel(guest)
+        self._points.reach(f"{self.name} after cancel", self.machine)
+
     async def resume(self, guest: str) -> None:
         self._points.reach(f"{self.name} before resume", self.machine)
         await super().resume(guest)

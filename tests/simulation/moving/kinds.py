@@ -17,6 +17,8 @@ RESTLESS = {"boot": "0.1s", "dirty-rate": "4Gi"}
 
 class Kind(msgspec.Struct, frozen=True):
     name: str
+    # How many of them it has when nothing happens.
+    steps: int
     settings: PolicySettings = PolicySettings()
     guest: dict[str, str] = msgspec.field(default_factory=lambda: dict(FAST))
     # Where the guest ends up when nothing happens.
@@ -27,8 +29,8 @@ class Kind(msgspec.Struct, frozen=True):
         return play(seed, *happenings, wanted=wanted, guest=self.guest, traced=traced)
 
 
-PRE_COPY = Kind("pre-copy")
-POST_COPY = Kind("post-copy", PolicySettings(completion_timeout_per_gib=2, allow_post_copy=True), RESTLESS)
-PAUSED = Kind("paused", PolicySettings(completion_timeout_per_gib=2, allow_workload_disruption=True), RESTLESS)
-ABORTED = Kind("aborted", PolicySettings(completion_timeout_per_gib=2), RESTLESS, ends_on="node-1")
+PRE_COPY = Kind("pre-copy", 22)
+POST_COPY = Kind("post-copy", 24, PolicySettings(completion_timeout_per_gib=2, allow_post_copy=True), RESTLESS)
+PAUSED = Kind("paused", 26, PolicySettings(completion_timeout_per_gib=2, allow_workload_disruption=True), RESTLESS)
+ABORTED = Kind("aborted", 14, PolicySettings(completion_timeout_per_gib=2), RESTLESS, ends_on="node-1")
 ALL = (PRE_COPY, POST_COPY, PAUSED, ABORTED)
