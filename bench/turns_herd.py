@@ -112,6 +112,13 @@ class Herd:
     async def list(self, path: str) -> Any:
         return msgspec.json.decode(await self.client.send(Call("GET", path)))
 
+    async def at_rest(self) -> None:
+        """Until nobody asks for anything any more: events are told a little later."""
+        known = -1.0
+        while (now := await self.requests()) > known:
+            known = now
+            await asyncio.sleep(2 * _SETTLES)
+
     async def requests(self) -> float:
         """All that the engine was asked, but for what is asked by the clock, and for our own questions."""
         found = _REQUESTS.findall((await self.client.send(Call("GET", "/metrics"))).decode())
