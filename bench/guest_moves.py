@@ -27,7 +27,7 @@ class Way(Protocol):
     async def start(self) -> None: ...
 
     async def move(self) -> None:
-        """Until it is told to go on at the target."""
+        """Until nothing is left to be done for it: it goes on at the target, and the source is gone or known not to be needed."""
         ...
 
     async def end(self) -> None: ...
@@ -36,6 +36,7 @@ class Way(Protocol):
 @dataclass(frozen=True)
 class Moved:
     seconds: float  # from the wish to its first tick at the target
+    over: float  # from the wish until whoever wished it knows that it is done
     downtime_ms: float
 
 
@@ -80,9 +81,10 @@ async def measure(way: Way, listener: Listener) -> Moved:
     known = set(listener.first)
     began = time.perf_counter()
     await way.move()
+    over = time.perf_counter() - began
     target = await _until(lambda: next(iter(set(listener.first) - known), None))
     there, here = listener.first[target], listener.last[source]
-    return Moved(there - began, 1000 * (there - here))
+    return Moved(there - began, over, 1000 * (there - here))
 
 
 async def counts(listener: Listener, seconds: float = TICKS_BETWEEN / 500) -> None:

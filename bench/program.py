@@ -33,14 +33,14 @@ class Up:
 
 
 @contextmanager
-def herder_up(folder: Path, nodes: int, runtime: str = "simulated") -> Generator[Up]:
+def herder_up(folder: Path, nodes: int, runtime: str = "simulated", *options: str) -> Generator[Up]:
     folder.mkdir(exist_ok=True)
     (port,) = free_ports(1)
     kubeconfig = folder / "kubeconfig"
     where = ["--data", str(folder / "data"), "--listen", f"127.0.0.1:{port}", "--kubeconfig", str(kubeconfig)]
     before = descendants([os.getpid()])
     began = time.perf_counter()
-    child = Child([str(find_program()), "up", *where, "--nodes", str(nodes), "--runtime", runtime], folder / "herder.log")
+    child = Child([str(find_program()), "up", *where, "--nodes", str(nodes), "--runtime", runtime, *options], folder / "herder.log")
     try:
         wait_until_file(kubeconfig, child, 30)
         engine = read_kubeconfig("embedded", kubeconfig, folder)

@@ -1,8 +1,9 @@
 """The queue of a controller: names of objects to look at, each with one worker at a time.
 
 It behaves as client-go's workqueue. A name that is added twice is looked at once; one that is added while it is looked at is
-looked at once more afterwards. All waiting is on the event loop's own time, with one timer for all delayed names, and all orders
-are those in which things were added: under virtual time the same seed gives the same trace.
+looked at once more afterwards. One that is added ahead is looked at before all that were not. All waiting is on the event loop's
+own time, with one timer for all delayed names, and all orders are those in which things were added: under virtual time the same
+seed gives the same trace.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class Queue:
         # When each name was added that wants to be looked at; those that nobody works on are also in the line.
         self._wanted: dict[Key, float] = {}
         self._line: deque[Key] = deque()
+        # Those that go first, in a line of their own; and which names these are, also while they are worked on.
+        self._ahead: deque[Key] = deque()
+        self._hurried: set[Key] = set()
         self._working: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
         self._delayed = _Delayed(self.add, self._clock)
@@ -67,7 +71,7 @@ class Queue:
 
     def __len__(self) -> int:
         """How many wait for a worker. Those that are delayed do not yet."""
-        return len(self._line)
+        return len(self._line) + len(self._ahead)
 
     def add(self, key: Key) -> None:
         if self._closed or key in self._wanted:
@@ -77,6 +81,16 @@ class Queue:
         self._idle.clear()
         if key not in self._working:
             self._enter(key)
+
+    def add_ahead(self, key: Key) -> None:
+        """Before whoever waits already: for the few that others wait for."""
+        if self._closed or key in self._hurried:
+            return
+        self._hurried.add(key)
+        if key in self._wanted and key not in self._working:
+            self._line.remove(key)
+            self._ahead.append(key)
+        self.add(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
         """Once, after this time. Of several times for one name the earliest counts."""
@@ -104,11 +118,12 @@ class Queue:
 
     async def get(self) -> Key:
         """The one that has waited longest. It is the caller's alone until `done`. Raises Closed when no more will come."""
-        while not self._line:
+        while not len(self):
             if self._closed and not self._working:
                 raise Closed
             await self._wait()
-        key = self._line.popleft()
+        key = (self._ahead or self._line).popleft()
+        self._hurried.discard(key)
         now = self._clock()
         self._queued.observe(now - self._wanted.pop(key))
         self._working[key] = now
@@ -119,7 +134,7 @@ class Queue:
         self._worked.observe(self._clock() - began)
         if key in self._wanted:
             self._enter(key)
-        if not self._working and not self._line:
+        if not self._working and not len(self):
             self._idle.set()
             if self._closed:
                 self._wake_all()
@@ -139,7 +154,7 @@ class Queue:
         return [now - began for began in self._working.values()]
 
     def _enter(self, key: Key) -> None:
-        self._line.append(key)
+        (self._ahead if key in self._hurried else self._line).append(key)
         self._wake_one()
 
     async def _wait(self) -> None:
@@ -151,7 +166,7 @@ class Queue:
         except asyncio.CancelledError:
             with contextlib.suppress(ValueError):
                 self._getters.remove(getter)
-            if self._line and not getter.cancelled():
+            if len(self) and not getter.cancelled():
                 self._wake_one()
             raise
 

@@ -63,7 +63,7 @@ def waiting_status(pod: Pod, reason: str, message: str, address: str, now: float
 
 def differs(status: Document, wanted: Document) -> bool:
     """Whether it has to be written. Conditions of other writers are not ours to compare."""
-    known = {one.get("type"): one for one in status.get("conditions", ())}
+    known = _conditions_of(status)
     for name, value in wanted.items():
         if name == "conditions":
             if any(known.get(one["type"]) != one for one in value):
@@ -74,6 +74,19 @@ def differs(status: Document, wanted: Document) -> bool:
         elif status.get(name) != value:
             return True
     return False
+
+
+def patch_of(status: Document, wanted: Document) -> Document:
+    """What a patch has to say. Conditions are merged one by one: a reason that is true no longer has to be taken away."""
+    known = _conditions_of(status)
+    conditions = [{**dict.fromkeys(known.get(one["type"], ())), **one} for one in wanted["conditions"]]
+    return {**wanted, "conditions": conditions}
+
+
+def _conditions_of(status: Document) -> dict[str, Document]:
+    """By their type. A real API server writes out times that nobody set, as null."""
+    listed = status.get("conditions", ())
+    return {one["type"]: {name: value for name, value in one.items() if value is not None} for one in listed}
 
 
 def _states(statuses: Any) -> list[Any]:

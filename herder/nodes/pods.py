@@ -23,7 +23,7 @@ from herder.nodes.health import HEALTHY, Health
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.plan import Action, PodPlan, plan_pod
-from herder.nodes.pod_status import differs, pod_status, waiting_status
+from herder.nodes.pod_status import differs, patch_of, pod_status, waiting_status
 from herder.nodes.probes import Probes
 from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.nodes.work import GuestWork, NotYet, Work
@@ -80,6 +80,8 @@ class PodKeeper:
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
+        # What was said last, and the version that it gave the pod: until the cache has seen that, it is what is known.
+        self._said: dict[str, tuple[str, Document]] = {}
         # When the start of a pod's work was seen first.
         self._began: dict[str, float] = {}
         # Ended because the node was taken out of the cluster. They must not come to life again.
@@ -108,6 +110,7 @@ class PodKeeper:
         for uid, (key, site) in tuple(self._placed.items()):
             if site.name == node:
                 del self._placed[uid]
+                self._said.pop(uid, None)
                 self._began.pop(uid, None)
                 self._probes.forget(uid)
                 if self._uids.get(key) == uid:
@@ -246,15 +249,25 @@ class PodKeeper:
         return bool(other.status.host_ip) or (work is not None and work.status(other.uid) is not None)
 
     async def _write(self, pod: Pod, wanted: Document) -> None:
-        raw = self._cache.raw(key_of(pod))
-        known: Document = msgspec.json.decode(raw).get("status", {}) if raw else {}
+        known = self._known(pod)
         if not differs(known, wanted):
             return
-        patch = {"metadata": {"uid": pod.uid}, "status": wanted}
+        patch = {"metadata": {"uid": pod.uid}, "status": patch_of(known, wanted)}
+        self._said.pop(pod.uid, None)
         try:
-            await self._client.patch(PODS, key_of(pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
+            made = await self._client.patch(PODS, key_of(pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
         except NotFound:
             log.info("a pod is gone before its status was written", pod=str(key_of(pod)))
+        else:
+            self._said[pod.uid] = (made.metadata.resource_version or "", wanted)
+
+    def _known(self, pod: Pod) -> Document:
+        """Its status, as far as it is known: the answer to a write may be here before the cache has heard of it."""
+        version, said = self._said.get(pod.uid, ("", {}))
+        if version and not self._cache.has_seen(version):
+            return said
+        raw = self._cache.raw(key_of(pod))
+        return msgspec.json.decode(raw).get("status", {}) if raw else {}
 
     async def _finish(self, pod: Pod) -> None:
         """The node has nothing of it any more, so the pod may go for good."""
@@ -265,6 +278,7 @@ class PodKeeper:
 
     async def _forget(self, uid: str) -> None:
         self._probes.forget(uid)
+        self._said.pop(uid, None)
         self._began.pop(uid, None)
         self._lost.discard(uid)
         key, site = self._placed.pop(uid, (None, None))

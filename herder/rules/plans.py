@@ -70,6 +70,7 @@ def plain(view: msgspec.Struct | None) -> Document | None:
 
 
 def _stripped(value: Any) -> Any:
+    """Tuples become lists, as they are when they are read again: else nothing that has one would ever be as it is wanted."""
     if isinstance(value, dict):
         return {name: _stripped(one) for name, one in value.items() if one is not None}
-    return [_stripped(one) for one in value] if isinstance(value, list) else value
+    return [_stripped(one) for one in value] if isinstance(value, list | tuple) else value

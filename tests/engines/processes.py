@@ -51,6 +51,10 @@ class Child:
                 preexec_fn=die_with_parent,
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def check(self) -> None:
         if self._process.poll() is not None:
             raise RuntimeError(f"{self.program} ended with {self._process.returncode}:\n{self.tail()}")

@@ -31,7 +31,7 @@ from herder.rules.migratability.moving import nobody_has
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
 from herder.rules.migration.snapshot import Prepared, Timeouts
-from herder.rules.migration.turns import ticket_of
+from herder.rules.migration.waiting import ticket_of
 from herder.rules.migration.where import asked_about
 from herder.rules.placement import Offer, Snapshot
 from herder.rules.placement.gather import Everything, snapshot_of
@@ -63,12 +63,16 @@ class Looking:
     def of_instance(self, namespace: str, name: str) -> list[VirtualMachineInstanceMigration]:
         return self.migrations.by(BY_INSTANCE, instance_of(namespace, name))
 
+    def keys_of_instance(self, namespace: str, name: str) -> tuple[Key, ...]:
+        return self.migrations.keys_by(BY_INSTANCE, instance_of(namespace, name))
+
     def leaves(self, name: tuple[str, str]) -> str:
-        """The node that a waiting migration would leave; empty where it could not begin anyway."""
-        migration = self.migrations.get(Key(*name))
+        """The node that a waiting migration would leave; empty where it could not begin anyway. It follows from this migration, its
+        instance, and the other migrations of that."""
+        migration = view_of(self.migrations.stored(Key(*name)))
         if migration is None or migration.being_deleted or self._rival(migration):
             return ""
-        instance = self._instance(migration)
+        instance = view_of(self.instances.stored(Key(migration.namespace, migration.spec.vmi_name)))
         status = instance.status if instance is not None else None
         return (status.node_name or "") if status is not None and status.phase == "Running" else ""
 

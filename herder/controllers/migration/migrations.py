@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -12,20 +11,18 @@ from herder.api.core import Node
 from herder.api.guest import MigrationOrder
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.controllers.hands import Hands
-from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.migration.looking import Looking
 from herder.controllers.migration.metrics import MigrationMetrics
+from herder.controllers.migration.turns import Turns
 from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
-from herder.kube.errors import ApiStatusError
 from herder.kube.kit import Kit, Runs
 from herder.kube.queue import Queue
-from herder.kube.resources import INSTANCES, MIGRATIONS, PODS, Key
+from herder.kube.resources import INSTANCES, PODS, Key
 from herder.rules.instances.observed import trust
-from herder.rules.migration import Limits, Line, MigrationPlan, plan_migration
+from herder.rules.migration import MigrationPlan, plan_migration
 from herder.rules.migration.leftovers import too_many
-from herder.rules.migration.status import waiting
 from herder.rules.plans import Delete, Document, plain
 
 WORKERS = 8
@@ -40,12 +37,8 @@ class Migrations:
         self._hands = Hands(kit.client, kit.recorder)
         self._look = Looking(kit)
         self._queue = queue
-        self._line = Line(self._look.leaves)
-        self._metrics = MigrationMetrics(kit.registry, self._line)
-        # One at a time is let through: who is counted must be seen before the next is.
-        self._door = asyncio.Lock()
-        # Written, and no answer: whether they have begun is not known until the server is asked.
-        self._doubtful: set[Key] = set()
+        self._turns = Turns(kit.client, kit.world, self._look, self._show, self._call)
+        self._metrics = MigrationMetrics(kit.registry, self._turns.line)
 
     @classmethod
     def start(cls, kit: Kit) -> Runs:
@@ -53,22 +46,25 @@ class Migrations:
         self = cls(kit, queue)
         look = self._look
         look.pods.add_index(BY_NODE)
-        look.migrations.subscribe(self._migration_changed)
+        self._turns.subscribe()
         enqueue(look.migrations, queue)
         enqueue(look.pods, queue, self._of_pod)
-        enqueue(look.instances, queue, lambda stored: self._of(stored.key.namespace, stored.key.name))
+        enqueue(look.instances, queue, lambda stored: look.keys_of_instance(stored.key.namespace, stored.key.name))
         look.nodes.subscribe(self._node_changed)
-        look.settings.cache.subscribe(lambda change: self._call_next())
+        look.migrations.subscribe(self._count)
         return _Term(kit.work(self, queue, WORKERS), self._metrics)
 
     # Who has to look when something changes.
 
-    def _of(self, namespace: str, instance: str) -> tuple[Key, ...]:
-        return self._look.migrations.keys_by(BY_INSTANCE, instance_of(namespace, instance))
+    def _call(self, key: Key) -> None:
+        """There may be room for it. Others may have come by the thousand: those wait, and it is looked at first."""
+        self._queue.add_ahead(key)
 
     def _of_pod(self, stored: Stored[Any]) -> tuple[Key, ...]:
         owner = stored.controller
-        return self._of(stored.key.namespace, owner.name) if owner is not None and owner.kind == INSTANCES.kind else ()
+        if owner is None or owner.kind != INSTANCES.kind:
+            return ()
+        return self._look.keys_of_instance(stored.key.namespace, owner.name)
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Nodes speak often. What matters is whether they answer, and whether they are fenced."""
@@ -79,35 +75,17 @@ class Migrations:
                 for one in self._of_pod(pod):
                     self._queue.add(one)
 
-    def _migration_changed(self, change: Change[VirtualMachineInstanceMigration]) -> None:
+    def _count(self, change: Change[VirtualMachineInstanceMigration]) -> None:
         self._metrics.seen(view_of(change.old), view_of(change.new), self._world.now())
-        if change.key in self._doubtful:
-            # Only the server can say which of the two came first.
-            return
-        before = self._line.place(_name(change.key))
-        self._line.put(_name(change.key), view_of(change.new))
-        if self._line.place(_name(change.key)) != before:
-            self._call_next()
-
-    def _call_next(self) -> None:
-        """There may be room now. Nobody polls for it."""
-        limits = self._limits()
-        for name in (*self._line.next_up(limits), *self._line.at_the_door()):
-            self._queue.add(Key(*name))
-
-    def _limits(self) -> Limits:
-        cluster = self._look.settings.of_migrations()
-        return Limits(cluster.parallel_per_cluster, cluster.parallel_outbound_per_node, cluster.parallel_inbound_per_node)
 
     # One migration.
 
     async def reconcile(self, key: Key) -> Result:
-        if key in self._doubtful:
-            await self._ask(key)
+        await self._turns.be_sure(key)
         stored = self._look.migrations.stored(key)
         if stored is None:
             return DONE
-        plan = plan_migration(self._look.snapshot(stored, self._line.full(self._limits())), self._world.now())
+        plan = plan_migration(self._look.snapshot(stored, self._turns.crowded), self._world.now())
         if plan.gone is not None and await self._client.find(PODS, Key(key.namespace, plan.gone)) is not None:
             # It is there, and the cache does not know yet.
             return AGAIN
@@ -119,9 +97,9 @@ class Migrations:
     async def _carry_out(self, stored: Stored[VirtualMachineInstanceMigration], plan: MigrationPlan) -> None:
         hands, pods, namespace = self._hands, self._look.pods, stored.key.namespace
         if plan.begins is not None:
-            await self._begin(stored, plan.begins)
+            await self._turns.begin(stored, plan.begins)
         elif plan.comes_in is not None:
-            await self._come_in(stored, plan.comes_in)
+            await self._turns.come_in(stored, plan.comes_in)
         elif plan.status is not None:
             await self._show(stored, plan.status)
         if plan.create_pod is not None:
@@ -137,46 +115,6 @@ class Migrations:
         hands.tell(stored.view, plan.events)
         if plan.finished:
             await self._forget_old(stored)
-
-    async def _begin(self, stored: Stored[VirtualMachineInstanceMigration], begun: Document) -> None:
-        async with self._door:
-            limits = self._limits()
-            why = self._line.why_waiting(_name(stored.key), begun["sourceNode"], limits)
-            if why[0]:
-                await self._show(stored, waiting(stored.view, *why, self._world.now()))
-            else:
-                await self._let_through(stored, begun)
-
-    async def _come_in(self, stored: Stored[VirtualMachineInstanceMigration], document: Document) -> None:
-        async with self._door:
-            limits, target = self._limits(), document["targetNode"]
-            if self._line.may_come_in(target, limits):
-                await self._let_through(stored, document)
-                return
-            reason, message = self._line.why_not_in(target, limits)
-            await self._show(stored, document | _scheduled(document, reason, message))
-
-    async def _let_through(self, stored: Stored[VirtualMachineInstanceMigration], document: Document) -> None:
-        """Counted before it is written: an answer that is lost must not make room for one too many."""
-        self._doubtful.add(stored.key)
-        self._line.put(_name(stored.key), _as_shown(stored.view, document))
-        try:
-            await self._show(stored, document)
-        except ApiStatusError:
-            self._settle(stored.key)
-            raise
-        self._settle(stored.key)
-
-    async def _ask(self, key: Key) -> None:
-        found = await self._client.find(MIGRATIONS, key)
-        if found is not None:
-            await self._look.migrations.wait_seen(found.metadata.resource_version or "")
-        self._settle(key)
-
-    def _settle(self, key: Key) -> None:
-        self._doubtful.discard(key)
-        self._line.put(_name(key), view_of(self._look.migrations.stored(key)))
-        self._call_next()
 
     async def _show(self, stored: Stored[VirtualMachineInstanceMigration], status: Document) -> None:
         await self._hands.show(self._look.migrations, stored, status)
@@ -202,21 +140,6 @@ class _Term:
             await self._work.run()
         finally:
             self._metrics.end()
-
-
-def _name(key: Key) -> tuple[str, str]:
-    return (key.namespace, key.name)
-
-
-def _as_shown(migration: VirtualMachineInstanceMigration, status: Document) -> VirtualMachineInstanceMigration:
-    kind = type(migration)
-    return msgspec.convert({**(plain(migration) or {}), "status": status}, type=kind)
-
-
-def _scheduled(document: Document, reason: str, message: str) -> Document:
-    """It has its place, and waits before the door."""
-    reached = [one for one in document["phaseTransitionTimestamps"] if one["phase"] != "PreparingTarget"]
-    return {"phase": "Scheduled", "reason": reason, "message": message, "phaseTransitionTimestamps": reached}
 
 
 def _text(order: MigrationOrder | None) -> str | None:

@@ -5,18 +5,15 @@ Counted from the objects alone: after a restart, or under another leader, the co
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 import msgspec
 
 from herder.api import reasons
-from herder.api.kinds.migration import MigrationPhase, MigrationPriority, VirtualMachineInstanceMigration
+from herder.api.kinds.migration import MigrationPhase, VirtualMachineInstanceMigration
 from herder.rules.migration.phases import COMING_IN, FINISHED, phase_of, source_of, target_of
-
-Name = tuple[str, str]  # namespace and name
-_RANK: dict[MigrationPriority | None, int] = {"system-critical": 0, "user-triggered": 1, "system-maintenance": 2, None: 3}
+from herder.rules.migration.waiting import Name, Waiting, ticket_of
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -25,35 +22,24 @@ class Limits(msgspec.Struct, frozen=True):
     inbound: int = 2
 
 
-class Ticket(msgspec.Struct, frozen=True, order=True):
-    """In the order in which they are called."""
-
-    rank: int
-    made_at: float
-    name: Name
-
-
 class _Place(msgspec.Struct, frozen=True):
     """Where a migration under way counts."""
 
     source: str
     # Empty until it may come in.
     target: str
-
-
-def ticket_of(migration: VirtualMachineInstanceMigration) -> Ticket:
-    made = migration.metadata.creation_timestamp
-    return Ticket(_RANK.get(migration.spec.priority, 3), made.timestamp() if made else 0.0, (migration.namespace, migration.name))
+    # It has its place, and waits to come in here.
+    door: str = ""
 
 
 class Line:
     """All unfinished migrations: those that wait, in order, and those that are under way, by the nodes that they use."""
 
     def __init__(self, leaves: Callable[[Name], str]) -> None:
-        """`leaves` knows the node that a waiting one would leave; empty where it cannot leave any now."""
+        """`leaves` knows the node that a waiting one would leave; empty where it cannot leave any now. It is asked when one comes,
+        and when somebody says that the answer may be another."""
         self._leaves = leaves
-        self._waiting: list[Ticket] = []
-        self._tickets: dict[Name, Ticket] = {}
+        self._waiting = Waiting()
         self._places: dict[Name, _Place] = {}
         self._out: Counter[str] = Counter()
         self._into: Counter[str] = Counter()
@@ -70,11 +56,11 @@ class Line:
 
     def place(self, name: Name) -> object:
         """Where it stands: as long as that stays the same, nobody else is concerned."""
-        return self._places.get(name) or self._tickets.get(name)
+        return self._places.get(name) or self._waiting.place(name)
 
-    def at_the_door(self) -> list[Name]:
-        """Those that have begun and may not come in yet. There are few: they count for the cluster."""
-        return [name for name, place in self._places.items() if not place.target]
+    def at_the_door(self, limits: Limits) -> list[Name]:
+        """Those that have begun and may come in now. There are few: they count for the cluster."""
+        return [name for name, place in self._places.items() if place.door and self.may_come_in(place.door, limits)]
 
     def put(self, name: Name, migration: VirtualMachineInstanceMigration | None) -> None:
         """As it is now; None where there is no such migration any more."""
@@ -84,19 +70,22 @@ class Line:
         self._phase[name] = phase_of(migration)
         self.phases[phase_of(migration)] += 1
         if phase_of(migration) == "Pending":
-            ticket = self._tickets[name] = ticket_of(migration)
-            insort(self._waiting, ticket)
+            self._waiting.put(ticket_of(migration), self._leaves(name))
             return
-        place = self._places[name] = _Place(source_of(migration), target_of(migration) if phase_of(migration) in COMING_IN else "")
+        place = self._places[name] = _place_of(migration)
         self._out[place.source] += 1
         if place.target:
             self._into[place.target] += 1
 
+    def look_again(self, name: Name) -> None:
+        """What it would leave may be another now."""
+        if (place := self._waiting.place(name)) is not None:
+            self._waiting.put(place[0], self._leaves(name))
+
     def _leave(self, name: Name) -> None:
         if (phase := self._phase.pop(name, None)) is not None:
             self.phases[phase] -= 1
-        if (ticket := self._tickets.pop(name, None)) is not None:
-            del self._waiting[bisect_left(self._waiting, ticket)]
+        self._waiting.remove(name)
         if (place := self._places.pop(name, None)) is not None:
             self._out[place.source] -= 1
             if place.target:
@@ -105,15 +94,7 @@ class Line:
     def next_up(self, limits: Limits) -> Iterator[Name]:
         """Those that may begin now, all of them together."""
         room = limits.cluster - len(self._places)
-        taken: Counter[str] = Counter()
-        for ticket in self._waiting:
-            if room <= 0:
-                return
-            source = self._leaves(ticket.name)
-            if source and self._out[source] + taken[source] < limits.outbound:
-                taken[source] += 1
-                room -= 1
-                yield ticket.name
+        return (ticket.name for ticket in self._waiting.first(room, lambda node: limits.outbound - self._out[node]))
 
     def why_waiting(self, name: Name, source: str, limits: Limits) -> tuple[str, str]:
         """Reason and sentence; empty where it is its turn."""
@@ -144,3 +125,8 @@ class Line:
             f"{self._into[target]} migrations come to node {target}, and no more may at once"
             f" (parallelInboundMigrationsPerNode: {limits.inbound})",
         )
+
+
+def _place_of(migration: VirtualMachineInstanceMigration) -> _Place:
+    phase, target = phase_of(migration), target_of(migration)
+    return _Place(source_of(migration), target if phase in COMING_IN else "", target if phase == "Scheduled" else "")

@@ -40,6 +40,22 @@ def test_names_come_in_the_order_in_which_they_were_added_and_each_once() -> Non
     assert in_virtual_time(scenario()) == [B, A, C]
 
 
+def test_a_name_that_others_wait_for_comes_before_them_wherever_it_stood() -> None:
+    async def scenario() -> list[Key]:
+        queue = _queue()
+        for key in (A, B, C):
+            queue.add(key)
+        queue.add_ahead(C)
+        queue.add_ahead(B)
+        assert len(queue) == 3
+        first = await queue.get()
+        queue.add_ahead(first)
+        queue.done(first)
+        return [first, *[(await _take(queue))[0] for _ in range(3)]]
+
+    assert in_virtual_time(scenario()) == [C, B, C, A]
+
+
 def test_a_name_added_while_it_is_worked_on_is_looked_at_once_more_afterwards() -> None:
     async def scenario() -> None:
         queue = _queue()

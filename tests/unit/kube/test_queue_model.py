@@ -21,6 +21,9 @@ class Model(RuleBasedStateMachine):
         self.runner = asyncio.Runner(loop_factory=VirtualLoop)
         self.queue = self.runner.run(self._make())
         self.line: list[Key] = []
+        # How many of them go first, and which shall, once they are no longer worked on.
+        self.ahead = 0
+        self.hurried: list[Key] = []
         self.working: list[Key] = []
         self.again: list[Key] = []
         self.due: dict[Key, float] = {}
@@ -50,6 +53,25 @@ class Model(RuleBasedStateMachine):
         self._do("add", key)
         self._added(key)
 
+    @rule(key=KEYS)
+    def add_ahead(self, key: Key) -> None:
+        self._do("add_ahead", key)
+        if key in self.line[: self.ahead] or key in self.hurried:
+            return
+        self._added(key)
+        if key in self.working:
+            self.hurried.append(key)
+        else:
+            self.line.remove(key)
+            self._enter(key, ahead=True)
+
+    def _enter(self, key: Key, *, ahead: bool) -> None:
+        if ahead:
+            self.line.insert(self.ahead, key)
+            self.ahead += 1
+        else:
+            self.line.append(key)
+
     @rule(key=KEYS, seconds=st.integers(1, 20))
     def add_after(self, key: Key, seconds: int) -> None:
         self._do("add_after", key, seconds)
@@ -62,6 +84,7 @@ class Model(RuleBasedStateMachine):
     def get(self) -> None:
         assert self.runner.run(self.queue.get()) == self.line[0]
         self.working.append(self.line.pop(0))
+        self.ahead = max(0, self.ahead - 1)
 
     @precondition(lambda self: self.working)
     @rule(data=st.data())
@@ -71,7 +94,8 @@ class Model(RuleBasedStateMachine):
         self.working.remove(key)
         if key in self.again:
             self.again.remove(key)
-            self.line.append(key)
+            self._enter(key, ahead=key in self.hurried)
+            self.hurried = [one for one in self.hurried if one != key]
 
     @rule(seconds=st.integers(1, 25))
     def wait(self, seconds: int) -> None:

@@ -9,7 +9,7 @@ from herder.api import labels
 from herder.api.core import Pod
 from herder.api.guest import report_of
 from herder.nodes.health import Health
-from herder.nodes.pod_status import differs, pod_status, waiting_status
+from herder.nodes.pod_status import differs, patch_of, pod_status, waiting_status
 from herder.nodes.runtimes.base import GuestStatus
 from tests.unit.rules.machines import NOW, later
 
@@ -91,6 +91,21 @@ def test_the_same_status_is_not_written_twice() -> None:
     again = pod_status(launcher(stored), GuestStatus("Running", started_at=NOW), "10.0.0.1", NOW + 60)
     assert not differs(stored, again), "times of what did not change stay"
     assert differs(stored, pod_status(launcher(stored), GuestStatus("Paused", started_at=NOW), "10.0.0.1", NOW))
+
+
+def test_why_it_was_not_ready_is_taken_away_when_it_is() -> None:
+    waits = pod_status(launcher(), GuestStatus("Incoming"), "10.0.0.1", NOW)
+    runs = pod_status(launcher(waits), GuestStatus("Running", started_at=NOW), "10.0.0.1", NOW)
+    assert condition(waits, "Ready")["message"] == "the guest is Incoming"
+    said = condition(patch_of(waits, runs), "Ready")
+    assert (said["status"], said["reason"], said["message"]) == ("True", None, None)
+
+
+def test_a_time_that_a_real_api_server_writes_as_null_is_no_difference() -> None:
+    wanted = pod_status(launcher(), GuestStatus("Running", started_at=NOW), "10.0.0.1", NOW)
+    known = {**wanted, "conditions": [{**one, "lastProbeTime": None} for one in wanted["conditions"]]}
+    assert not differs(known, wanted)
+    assert patch_of(known, wanted) == wanted
 
 
 def test_an_end_keeps_its_time() -> None:

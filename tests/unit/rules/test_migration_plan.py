@@ -24,6 +24,16 @@ def test_one_that_may_go_asks_for_its_turn_with_all_that_it_will_run_with() -> N
     assert begun["targetPod"] == "virt-launcher-web-aaaaaaaa-feedface"
 
 
+def test_one_that_waits_may_go_at_once_and_one_that_has_begun_is_kept_before_a_pod_is_made_for_it() -> None:
+    waits, begun = migration(), migration("Scheduling")
+    for one in (waits, begun):
+        one["metadata"]["finalizers"] = []
+    assert not plan(waits, source()).add_finalizer
+    made = plan(begun, source())
+    assert made.add_finalizer
+    assert made.create_pod is not None
+
+
 @pytest.mark.parametrize(
     ("of", "reason"),
     [

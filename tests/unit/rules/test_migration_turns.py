@@ -1,5 +1,7 @@
 """Whose turn it is."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +58,24 @@ def test_one_that_cannot_begin_stands_in_nobodys_way() -> None:
     assert names(made) == ["m-1", "m-2"]
 
 
+def test_one_that_can_leave_again_is_called_when_somebody_says_so() -> None:
+    leaves = {"m-0": "", "m-1": "a"}
+    made = Line(lambda name: leaves[name[1]])
+    for name in leaves:
+        made.put(("shop", name), one(name))
+    assert names(made, Limits(1, 1, 1)) == ["m-1"]
+    leaves["m-0"] = "b"
+    made.look_again(("shop", "m-0"))
+    assert names(made, Limits(1, 1, 1)) == ["m-0"]
+
+
+def test_at_the_door_only_those_are_called_for_whom_there_is_room() -> None:
+    made = line(one("x", "Running", target="b"), one("y", "Scheduled", target="b"), one("z", "Scheduled", target="c"))
+    assert made.at_the_door(LIMITS) == [("shop", "z")]
+    made.put(("shop", "x"), None)
+    assert made.at_the_door(LIMITS) == [("shop", "y"), ("shop", "z")]
+
+
 def test_no_more_than_may_come_to_a_node() -> None:
     made = line(one("x", "Running", target="b"))
     assert not made.may_come_in("b", LIMITS)
@@ -98,3 +118,29 @@ def test_the_count_is_what_is_there_however_it_came_about(taken: list[tuple[int,
         coming = sum(each.status.target_node == node for each in active if each.status and each.status.phase in COMING_IN)
         assert made.may_come_in(node, LIMITS) == (coming < LIMITS.inbound)
     assert made.waiting == sum(not each.status for each in there.values())
+
+
+moves = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["", *NODES])), max_size=30)
+ranks = st.lists(st.sampled_from(PRIORITIES), min_size=10, max_size=10)
+
+
+@given(ranks, moves, st.sets(st.integers(0, 9), max_size=4))
+def test_who_is_next_is_who_would_be_found_by_asking_everybody(
+    ranked: list[str | None], moved: list[tuple[int, str]], under_way: set[int]
+) -> None:
+    leaves = {f"m-{number}": NODES[number % 3] for number in range(10)}
+    made = Line(lambda name: leaves[name[1]])
+    for number, priority in enumerate(ranked):
+        phase = "Running" if number in under_way else "Pending"
+        made.put(("shop", f"m-{number}"), one(f"m-{number}", phase, source=leaves[f"m-{number}"], priority=priority))
+    out = Counter(leaves[f"m-{number}"] for number in under_way)
+    for number, node in moved:
+        leaves[f"m-{number}"] = node
+        made.look_again(("shop", f"m-{number}"))
+    wanted: list[str] = []
+    for number in sorted(range(10), key=lambda number: (PRIORITIES.index(ranked[number]), number)):
+        node = leaves[f"m-{number}"]
+        if number not in under_way and node and len(under_way) + len(wanted) < LIMITS.cluster and out[node] < LIMITS.outbound:
+            out[node] += 1
+            wanted.append(f"m-{number}")
+    assert names(made) == wanted
