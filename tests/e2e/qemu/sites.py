@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.behaviour.candidates import Candidate
@@ -40,6 +43,15 @@ class Machine:
     def log(self) -> Path:
         (found,) = self.storage.glob("nodes/*/guests/*/console.log")
         return found
+
+    def guests(self) -> list[Path]:
+        return list(self.storage.glob("nodes/*/guests/*"))
+
+    def end_guests(self) -> None:
+        """Those of a test that failed: they outlive their agent."""
+        for folder in self.guests():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                os.kill(json.loads((folder / "process.json").read_text())["pid"], signal.SIGKILL)
 
     def counts(self) -> None:
         until(lambda: len(ticks_of(self.log().read_text())) > 5, f"it does not count on {self.name}", PATIENCE)
@@ -92,6 +104,9 @@ def counting(machines: dict[str, Machine], kubectl: Kubectl, herder: Herder, gue
         until(lambda: "Running" in kubectl("get", "vm", "counter"), "it does not run", PATIENCE)
         yield Site(machines, kubectl, herder)
         kubectl("delete", "vm", "counter", "--timeout=60s")
+        for machine in machines.values():
+            until(lambda machine=machine: not machine.guests(), f"a guest stays on {machine.name}", PATIENCE)
     finally:
         for machine in machines.values():
             machine.agent.close()
+            machine.end_guests()
