@@ -18,10 +18,11 @@ def problems(kind: Kind, seed: int, *befell: tuple[int, Happening]) -> str:
     ended = kind.play(seed, befell)
     wrong = list(ended.wrong)
     # What breaks a post-copy in the middle costs the guest its life.
-    harmless = all(one in happenings.HARMLESS for _, one in befell) and kind is not POST_COPY
+    happened = [one for number, one in befell if number < len(ended.points)]
+    harmless = all(one in happenings.HARMLESS for one in happened) and kind is not POST_COPY
     if harmless and not ended.runs_on:
         wrong.append("the guest was lost")
-    if all(one is happenings.owner_pauses_it for _, one in befell) and "Paused" not in ended.said:
+    if happened and all(one is happenings.owner_pauses_it for one in happened) and "Paused" not in ended.said:
         wrong.append("the guest does not stand still, as its owner wishes")
     if not wrong:
         return ""
