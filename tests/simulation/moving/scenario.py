@@ -29,8 +29,8 @@ from tests.simulation.simulation import Simulation, simulate
 INSTANCE = "vm"
 MEMORY_RATE = "200Mi"
 START_PATIENCE = 120.0
-# Longer than anything that is waited for: a server away, links cut, the wait before a grant is repeated.
-CALM = 70.0
+# Longer than anything that is waited for, one after the other: a server away, links cut, a target that never answers, twice.
+CALM = 100.0
 
 
 class World:
