@@ -67,6 +67,9 @@ class MigrationMetrics:
         self, before: VirtualMachineInstanceMigration | None, after: VirtualMachineInstanceMigration | None, now: float
     ) -> None:
         """Counted when its end is seen, not when it is written: of that the answer may be lost."""
+        if before is not None and after is None and phase_of(before) == "Pending":
+            # It waited, and nothing held it: deleted, it is gone without a word.
+            self._families.finished.labels("failed", reasons.CANCELLED).inc()
         if before is None or after is None or finished(before) or not finished(after) or after.status is None:
             return
         status, families = after.status, self._families
