@@ -29,6 +29,13 @@ CONTROLLERS_LEASE = (
     *("--lease-duration", "60", "--renew-deadline", "40", "--retry-period", "10"),
 )
 
+# Its log here ends when it leaves, and goes on there with the next number.
+_MOVING = """\
+  .venv/bin/herder logs counter -f > before.log &
+  .venv/bin/herder migrate counter --wait; wait
+  tail -n 2 before.log; .venv/bin/herder logs counter | head -n 2
+"""
+
 
 class Settings(msgspec.Struct, frozen=True):
     data: Path
@@ -138,6 +145,8 @@ class Supervisor:
             await child.ready.wait()
         settings = self._settings
         nodes = f"{settings.nodes} {settings.runtime.split(':', 1)[0]} node{'s' if settings.nodes != 1 else ''}"
+        # With one node there is nowhere to go.
+        moving = _MOVING if settings.nodes > 1 else "  .venv/bin/herder logs counter --tail 3\n"
         self._say(
             f"herder is up: {server}, {nodes}, data in {settings.data}\n\n"
             "In another shell:\n\n"
@@ -147,9 +156,7 @@ class Supervisor:
             "  kubectl apply -f examples/counter.yaml\n"
             "  kubectl wait --for=condition=Ready vm/counter --timeout=60s\n"
             "  kubectl get vm,vmi,pods -o wide\n"
-            "  .venv/bin/herder logs counter -f > before.log &\n"
-            "  .venv/bin/herder migrate counter --wait; wait\n"
-            "  tail -n 2 before.log; .venv/bin/herder logs counter | head -n 2\n\n"
+            f"{moving}\n"
             "Ctrl-C stops it."
         )
 

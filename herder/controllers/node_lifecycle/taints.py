@@ -10,4 +10,4 @@ from herder.rules.plans import Document
 
 async def put_taints(hands: Hands, nodes: Cache[Node], stored: Stored[Node], taints: list[Document]) -> None:
     """With the version that they were decided on: who wrote one meanwhile keeps it, and this is decided again."""
-    await hands.patch(nodes, stored, {"metadata": {"resourceVersion": str(stored.version)}, "spec": {"taints": taints}})
+    await hands.patch(nodes, stored, {"metadata": {"resourceVersion": str(stored.version)}, "spec": {"taints": taints or None}})
