@@ -17,7 +17,7 @@ from herder.api.kinds.migration_state import MigrationProgress
 from herder.nodes.runtimes.base import Moved, MoveState
 from herder.nodes.runtimes.qemu import channels
 from herder.nodes.runtimes.qemu.guest import LEAVING, Guest
-from herder.nodes.runtimes.qemu.progress import bandwidth, capabilities, parameters, progress_of
+from herder.nodes.runtimes.qemu.progress import capabilities, parameters, progress_of
 from herder.nodes.runtimes.qemu.qmp import Gone, QMPError
 from herder.nodes.runtimes.qemu.record import MoveRecord
 
@@ -147,10 +147,7 @@ class Move:
         self.progress = progress_of(answer, self.progress, paused=False)
         self._settle("PostCopy")
         if answer.get("status") == BROKEN:
-            return await self._finish("failed", WHY_BROKEN)
-        with contextlib.suppress(QMPError):
-            await self._guest.control.do("migrate-set-parameters", max_postcopy_bandwidth=bandwidth(self._settings))
-        return None
+            await self._finish("failed", WHY_BROKEN)
 
     async def _ask(self) -> dict[str, Any]:
         """Nothing where QEMU is too busy to answer."""

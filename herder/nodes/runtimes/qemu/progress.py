@@ -28,10 +28,10 @@ def capabilities(settings: PolicySettings) -> list[dict[str, Any]]:
 
 
 def parameters(settings: PolicySettings) -> dict[str, Any]:
-    """A downtime of 0 would mean to QEMU that any is good. Post-copy is limited once it is under way."""
+    """A downtime of 0 would mean to QEMU that any is good. What is asked for in post-copy is sent at once, whatever the limit."""
     return {
         "max_bandwidth": bandwidth(settings) or UNLIMITED,
-        "max_postcopy_bandwidth": 0,
+        "max_postcopy_bandwidth": bandwidth(settings),
         "downtime_limit": max(1, settings.max_downtime_ms if settings.max_downtime_ms is not None else MAX_DOWNTIME_MS),
     }
 
