@@ -20,8 +20,8 @@ _CHANCE = frozenset(
         *("resourceVersion", "uid", "creationTimestamp", "managedFields", "phaseTransitionTimestamps"),
         # A grant that went through the API server, because somebody was late.
         labels.RESUME,
-        # Rates are of the moment in which somebody looked.
-        *("bytesPerSecond", "dirtyBytesPerSecond", "estimatedSecondsLeft"),
+        # Numbers are of the moment in which somebody looked; of one that has succeeded the last may not have come.
+        *("bytesPerSecond", "dirtyBytesPerSecond", "estimatedSecondsLeft", "transferredBytes", "downtimeMs"),
     }
 )
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

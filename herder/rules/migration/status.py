@@ -70,7 +70,8 @@ def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Doc
     document = _with(migration, "Failed" if failed else "Succeeded", reason, message, now)
     at = text_of(moment(now))
     document["endTimestamp"] = at
-    if (progress := _progress(sides)) is not None:
+    shown = migration.status.progress if migration.status else None
+    if (progress := _progress(sides) or shown) is not None:
         # Of one that succeeded the last numbers may not have come: that it is done is known.
         document["progress"] = plain(progress if failed else msgspec.structs.replace(progress, percent=100, remaining_bytes=0))
     if "migrationState" in document or not failed:
