@@ -114,6 +114,14 @@ def node(
         names = tuple(f"{name}-{number}" for number in range(1, simulated + 1)) if simulated else (name,)
         _check_name(name, names)
         cluster = connection_to(kubeconfig, context, node_process.AGENT)
+        try:
+            settings = settings_with(cluster, names)
+        except Refusal:
+            await cluster.transport.close()
+            raise
+        await node_process.run(cluster.transport, settings, click.echo)
+
+    def settings_with(cluster: Connection, names: tuple[str, ...]) -> node_process.Settings:
         ours = _checked_address(address) or address_towards(cluster.server)
         renew = heartbeat or RENEW_EVERY
         offered = {**CAPACITY, **capacity}
@@ -125,10 +133,7 @@ def node(
         endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
         showing = functools.partial(shown, kubeconfig, context)
         moves = migration_settings(migration, name, ours, storage, cluster.authority, showing)
-        settings = node_process.Settings(
-            nodes, simulated is not None, version("herder"), storage, imports, endpoint, moves, heartbeat
-        )
-        await node_process.run(cluster.transport, settings, click.echo)
+        return node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, moves, heartbeat)
 
     try:
         asyncio.run(run())

@@ -77,8 +77,10 @@ async def read_log(guest: Guest, follow: bool, begin: int = 0, closed: asyncio.E
                 if growth is None or last:
                     return
                 grown = asyncio.create_task(growth.wait())
-                await asyncio.wait([grown, ended, left], return_when=asyncio.FIRST_COMPLETED)
-                grown.cancel()
+                try:
+                    await asyncio.wait([grown, ended, left], return_when=asyncio.FIRST_COMPLETED)
+                finally:  # whoever reads may leave right here
+                    grown.cancel()
                 if ended.done() and guest.process is not None:
                     await guest.process.wait(5.0)
     finally:
