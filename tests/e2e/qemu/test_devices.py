@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,19 @@ async def test_whoever_listens_too_slowly_or_leaves_changes_nothing_in_the_log(n
     heard = (await anext(lazy.read())).decode().replace("\r", "")
     assert heard[:1000] in text and len(heard) > 1000
     await lazy.close()
+
+
+async def test_whoever_stops_to_follow_leaves_nothing_behind(node: Node) -> None:
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    guest = await node.start("rate=1")
+    following = asyncio.create_task(_hears(await node.runtime.console(guest), b"never said"))
+    await node.ticked(guest, 2)
+    following.cancel()
+    await asyncio.wait([following])
+    del following
+    gc.collect()  # which tells of tasks that nobody ended
+    assert complaints == []
 
 
 async def test_a_log_that_is_followed_ends_with_the_guest(node: Node) -> None:
