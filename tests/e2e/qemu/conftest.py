@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from herder.nodes.runtimes.qemu import RunAs, ask
 from herder.nodes.runtimes.qemu.facts import Facts
+from tests.conftest import EngineMissing
 from tests.e2e.guest.conftest import guest, migrations, qemu  # fixtures
 from tests.e2e.qemu.node import Node
+from tests.engines.engine import Engine, Unavailable
+from tests.engines.kubernetes import run_kubernetes
 
 __all__ = ["guest", "migrations", "qemu"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A real one of a file's own: what its nodes do is nobody else's business."""
+    try:
+        with run_kubernetes(tmp_path_factory.mktemp("cluster")) as running:
+            yield running
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,30 +14,20 @@ from herder.api import registry
 from tests.behaviour.candidates import Candidate
 from tests.behaviour.our_kinds import resource_of
 from tests.behaviour.test_node_agents import Program, ready
-from tests.conftest import EngineMissing
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import until
 from tests.e2e.qemu.test_up import machine
 from tests.engines.api import Api, connect
 from tests.engines.credentials import binding, user
 from tests.engines.embedded import find_program
-from tests.engines.engine import Engine, Unavailable
-from tests.engines.kubernetes import KUBELET_CLIENT, run_kubernetes
+from tests.engines.engine import Engine
+from tests.engines.kubernetes import KUBELET_CLIENT
 from tests.engines.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, PODS
 from tests.engines.waiting import eventually
 
 pytestmark = pytest.mark.kubernetes
 MACHINES, INSTANCES = resource_of(registry.MACHINE), resource_of(registry.INSTANCE)
 NAME = "qemu-1"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    try:
-        with run_kubernetes(tmp_path_factory.mktemp("cluster")) as running:
-            yield running
-    except Unavailable as reason:
-        raise EngineMissing(str(reason)) from None
 
 
 @pytest.fixture(scope="module")

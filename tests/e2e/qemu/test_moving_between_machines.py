@@ -12,7 +12,6 @@ import pytest
 
 from herder.pki.authority import Authority
 from tests.behaviour.candidates import Candidate
-from tests.conftest import EngineMissing
 from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import until
@@ -20,19 +19,9 @@ from tests.e2e.qemu.sites import ADDRESSES, PATIENCE, Machine, Site, counting
 from tests.engines.certificates import Pair
 from tests.engines.credentials import sign
 from tests.engines.embedded import find_program
-from tests.engines.engine import Engine, Unavailable
-from tests.engines.kubernetes import run_kubernetes
+from tests.engines.engine import Engine
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.usefixtures("migrations")]
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    try:
-        with run_kubernetes(tmp_path_factory.mktemp("cluster")) as running:
-            yield running
-    except Unavailable as reason:
-        raise EngineMissing(str(reason)) from None
 
 
 @pytest.fixture(scope="module")
