@@ -45,6 +45,7 @@ class InsideTransport:
         finally:
             if isinstance(chunks, AsyncGenerator):
                 await chunks.aclose()
+            answer.close()
 
     async def close(self) -> None:
         pass

@@ -20,7 +20,7 @@ from aiohttp.http import HttpVersion10
 
 from herder.server import status
 from herder.server.patience import LARGE, Deliveries, Delivery, Patience
-from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Request, Response, Stream, Upgrade, User, parse_query
+from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Answer, Request, Response, Stream, Upgrade, User, parse_query
 from herder.server.router import Router
 
 log = structlog.get_logger()
@@ -76,15 +76,15 @@ class HttpServer:
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
-            request = await self._read(incoming)
-            answer = await self._router.handle(request)
-        except status.ApiError as error:
-            answer = Response(error.code, error.body(), headers=error.headers)
-        except (asyncio.CancelledError, ConnectionError):
-            raise
-        except Exception:
-            log.exception("request failed", method=incoming.method, path=incoming.path)
-            answer = Response(500, status.internal("the server met a bug of its own; its log says more").body())
+            return await self._serve(incoming)
+        except ConnectionError:
+            # The client has left, at whatever point: nothing is wrong with us, and nobody is there to be told.
+            if incoming.transport is not None:
+                incoming.transport.abort()
+            return web.Response(status=500)
+
+    async def _serve(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._answer(incoming)
         if isinstance(answer, Stream):
             with self._deliveries.to(incoming.transport) as delivery:
                 return await _stream(incoming, answer, delivery)
@@ -97,6 +97,18 @@ class HttpServer:
                 await response.prepare(incoming)
                 await response.write_eof()
         return response
+
+    async def _answer(self, incoming: web.BaseRequest) -> Answer:
+        try:
+            request = await self._read(incoming)
+            return await self._router.handle(request)
+        except status.ApiError as error:
+            return Response(error.code, error.body(), headers=error.headers)
+        except Exception as error:
+            if isinstance(error, ConnectionError) and has_left(incoming):
+                raise
+            log.exception("request failed", method=incoming.method, path=incoming.path)
+            return Response(500, status.internal("the server met a bug of its own; its log says more").body())
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
         url = incoming.rel_url
@@ -185,6 +197,10 @@ def user_of(certificate: Any, fingerprint: str) -> User | None:
     return User(name, (*groups, AUTHENTICATED), extra=extra)
 
 
+def has_left(incoming: web.BaseRequest) -> bool:
+    return incoming.transport is None or incoming.transport.is_closing()
+
+
 def _respond(answer: Response) -> web.Response:
     response = web.Response(status=answer.status, body=answer.body)
     _set_headers(response, answer)
@@ -207,16 +223,16 @@ async def _stream(incoming: web.BaseRequest, answer: Stream, delivery: Delivery)
     _set_headers(response, answer)
     if incoming.version > HttpVersion10:
         response.enable_chunked_encoding()
-    await response.prepare(incoming)
     try:
+        await response.prepare(incoming)
         async for chunk in answer.chunks():
             if chunk:
                 delivery.begin()
                 await response.write(chunk)
                 delivery.taken()
         await response.write_eof()
-    except ConnectionError:
-        pass  # the client has left
+    finally:
+        answer.close()
     return response
 
 

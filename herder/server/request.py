@@ -117,6 +117,8 @@ class Stream(msgspec.Struct):
     content_type: str = "application/json"
     headers: dict[str, str] = {}
     warnings: list[str] = []
+    # Gives back what the answer holds, also where not one chunk of it was asked for.
+    close: Callable[[], None] = lambda: None
 
 
 class Upgrade(msgspec.Struct):

@@ -22,7 +22,7 @@ async def read_log(engine: Engine, served: Served, target: Target, request: Requ
         return Response(200, b"", PLAIN)
     query = {name: request.query[name] for name in ASKED_OF_THE_NODE if request.query.get(name)}
     answer = await looked.kubelets.get(looked.place, looked.path("containerLogs"), query)
-    return Stream(lambda: _pieces(answer), PLAIN)
+    return Stream(lambda: _pieces(answer), PLAIN, close=answer.close)
 
 
 async def _pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -31,5 +31,3 @@ async def _pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             yield piece
     except aiohttp.ClientError:
         pass  # the node has gone: that was all
-    finally:
-        answer.close()

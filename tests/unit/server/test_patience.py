@@ -9,8 +9,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from herder.server.http import HttpServer
 from herder.server.patience import Patience
+from herder.server.request import Answer, Request, Stream
 from tests.engines.waiting import eventually
 from tests.unit.server.inside import Inside, config_map, engine_inside
 
@@ -20,11 +23,17 @@ LONG = 3600.0
 
 
 class Door:
-    def __init__(self, inside: Inside, path: Path) -> None:
-        self.inside, self._path = inside, path
+    def __init__(self, inside: Inside, server: HttpServer, path: Path) -> None:
+        self.inside, self._server, self._path = inside, server, path
 
     async def open(self) -> Connection:
         return await asyncio.open_unix_connection(str(self._path))
+
+    def hang_up(self) -> None:
+        """On all; each notices only when it is its turn."""
+        server = self._server._server  # pyright: ignore[reportPrivateUsage]
+        for transport in list(server._connections.values()):  # pyright: ignore[reportPrivateUsage]
+            transport.close()
 
     async def deaf(self, request: str) -> socket.socket:
         """Asks, and reads nothing of the answer."""
@@ -48,7 +57,7 @@ async def door(folder: Path, patience: Patience) -> AsyncGenerator[Door]:
         server = HttpServer(inside.router, patience)
         await server.start(None, None, path)
         try:
-            yield Door(inside, path)
+            yield Door(inside, server, path)
         finally:
             await server.stop()
 
@@ -133,3 +142,29 @@ async def test_who_does_not_take_what_it_watches_is_let_go_and_who_waits_is_not(
         async with asyncio.timeout(30):
             assert b'"name":"last"' in await reader.readuntil(b'"name":"last"')
         writer.close()
+
+
+@pytest.mark.parametrize("request_line", ["GET /version", f"GET {MAPS}?watch=1", f"POST {MAPS}"])
+async def test_a_connection_that_is_being_closed_when_the_answer_comes_is_no_fault_of_ours(
+    tmp_path: Path, request_line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when everything stops at once: those that watch come back to a server that is hanging up on them."""
+    closed: list[str] = []
+    async with door(tmp_path, Patience()) as open_door:
+        answer_to = open_door.inside.router.handle
+
+        async def closing(request: Request) -> Answer:
+            answer = await answer_to(request)
+            if isinstance(answer, Stream):
+                answer.close = lambda: closed.append("stream")
+            open_door.hang_up()
+            return answer
+
+        open_door.inside.router.handle = closing
+        reader, writer = await open_door.open()
+        writer.write(f"{request_line} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        async with asyncio.timeout(30):
+            assert await received(reader) == b""
+        writer.close()
+    assert not caplog.records
+    assert closed == (["stream"] if "watch" in request_line else [])
