@@ -19,6 +19,7 @@ from yarl import URL
 
 from herder.kube.credentials import Anonymous, Credentials, Shown
 from herder.kube.errors import ApiStatusError, Unreachable, error_from
+from herder.kube.pacing import Pace
 from herder.kube.transport import Call, Reply
 
 CONNECT_PATIENCE = 10.0
@@ -201,11 +202,25 @@ async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
 
 
 async def _pieces(call: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    pace, now = Pace(), asyncio.get_running_loop().time
     try:
         async for piece in response.content.iter_any():
             yield piece
+            if pause := pace.pause(now(), len(piece)):
+                await _leave_alone(response, pause)
     except FAILURES as error:
         raise _unreachable(call, error) from error
+
+
+async def _leave_alone(response: aiohttp.ClientResponse, pause: float) -> None:
+    transport = response.connection.transport if response.connection is not None else None
+    if transport is None:
+        return  # all of it is here already
+    transport.pause_reading()
+    try:
+        await asyncio.sleep(pause)
+    finally:
+        transport.resume_reading()
 
 
 def _unreachable(call: Call, error: BaseException) -> Unreachable:

@@ -174,6 +174,42 @@ async def test_an_event_may_come_in_many_pieces() -> None:
         assert [event.type async for event in client.watch(CONFIG_MAPS, "1")] == ["ADDED", "BOOKMARK"]
 
 
+async def test_while_many_events_come_they_are_read_together() -> None:
+    count = 60
+
+    async def many(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for number in range(count):
+            await response.write(f"{number}\n".encode())
+            await asyncio.sleep(0.001)  # long enough for each of them to be read alone
+        return response
+
+    async with client_of(many) as client, client.transport.stream(Call("GET", "/")) as stream:
+        pieces = [piece async for piece in stream]
+    assert b"".join(pieces).split() == [str(number).encode() for number in range(count)]
+    assert len(pieces) < count / 2
+
+
+async def test_a_watch_that_breaks_off_while_nobody_reads_has_brought_what_had_come() -> None:
+    async def breaking(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for number in range(3):
+            await response.write(f"{number}\n".encode())
+            await asyncio.sleep(0.001)
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    told = b""
+    async with client_of(breaking) as client, client.transport.stream(Call("GET", "/")) as stream:
+        with pytest.raises(Unreachable):
+            async for piece in stream:
+                told += piece
+    assert told.split() == [b"0", b"1", b"2"]
+
+
 async def test_a_server_that_takes_too_long_is_unreachable() -> None:
     async def answer(request: web.BaseRequest) -> web.Response:
         await asyncio.sleep(60)
