@@ -1,7 +1,8 @@
 """How starting fails, and when it is tried again.
 
-Two things slow restarts down: a guest that never got to run (or never passed its first liveness probe) counts as a failure to
-start, which pools heal; one that ran and crashed soon counts as a crash, which only makes us wait.
+Three things slow restarts down: a guest that never got to run (or never passed its first liveness probe) counts as a failure to
+start, which pools heal; one that ran and crashed soon counts as a crash, which only makes us wait; and so does one that is always
+to run and shuts itself down as soon as it is up, but only from its second time on.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import datetime
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
 from herder.api.reasons import ALIVE, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
+from herder.rules.machines.wanted import phase_of, run_strategy
 from herder.rules.plans import Document, find, moment, text_of, without_nothing
 
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 300.0
 # A guest that lived this long is one that started well.
 WELL_AFTER = datetime.timedelta(minutes=5)
+# One that shuts itself down sooner will most likely do so again: at once would mean for ever, and keep a node busy with that.
+SOON = datetime.timedelta(seconds=10)
 
 
 def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | None, now: float) -> StartFailure | None:
@@ -24,10 +28,12 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
     known = machine.status.start_failure if machine.status else None
     if instance is None or instance.status is None:
         return known
+    if known is not None and known.last_failed_vmi_uid == instance.uid:
+        return known
+    if _shut_itself_down_soon(machine, instance, now):
+        return _one_more(known, instance, now, free=1)
     if instance.status.phase == "Failed":
-        if (known is not None and known.last_failed_vmi_uid == instance.uid) or _taken_away(instance):
-            return known
-        return _one_more(known, instance, now)
+        return known if _taken_away(instance) else _one_more(known, instance, now)
     lives = find(instance.status.conditions, ALIVE) is None
     if instance.status.phase == "Succeeded" or (lives and _lived(instance, moment(now)) >= WELL_AFTER):
         return None
@@ -39,6 +45,12 @@ def _taken_away(instance: VirtualMachineInstance) -> bool:
     status = instance.status
     phases = [one.phase for one in (status.phase_transition_timestamps if status else None) or ()]
     return status is not None and status.reason == POD_GONE and "Running" in phases
+
+
+def _shut_itself_down_soon(machine: VirtualMachine, instance: VirtualMachineInstance, now: float) -> bool:
+    """One that is being deleted was asked to."""
+    by_itself = phase_of(instance) == "Succeeded" and not instance.being_deleted
+    return by_itself and run_strategy(machine) == "Always" and _lived(instance, moment(now)) < SOON
 
 
 def wait_until(failure: StartFailure | None) -> datetime.datetime | None:
@@ -61,7 +73,8 @@ def document_of(failure: StartFailure | None) -> Document | None:
     )
 
 
-def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now: float) -> StartFailure | None:
+def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now: float, free: int = 0) -> StartFailure | None:
+    """`free`: after so many of them nothing waits yet."""
     ended = moment(now)
     lived = _lived(instance, ended)
     status = instance.status
@@ -70,7 +83,7 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
         return None  # it ran well, and is started again at once
     fails = (known.consecutive_fail_count or 0) if known else 0
     crashes = (known.consecutive_crash_count or 0) if known else 0
-    if never_passed or lived == datetime.timedelta(0):
+    if never_passed or (lived == datetime.timedelta(0) and phase_of(instance) == "Failed"):
         fails += 1
     else:
         # It did start: what came before is no series of failed starts any more.
@@ -80,7 +93,7 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
         consecutive_crash_count=crashes,
         last_failed_vmi_uid=instance.uid,
         first_failure_timestamp=(known.first_failure_timestamp if known else None) or ended,
-        retry_after_timestamp=ended + datetime.timedelta(seconds=wait_after(fails + crashes)),
+        retry_after_timestamp=ended + datetime.timedelta(seconds=wait_after(fails + crashes - free)),
         reason=status.reason if status else None,
         message=status.message if status else None,
     )
@@ -88,7 +101,7 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
 
 def wait_after(times: int) -> float:
     """10 s, and twice as long after each further failure, up to 5 minutes."""
-    return min(LONGEST_WAIT, FIRST_WAIT * 2 ** max(0, min(times, 32) - 1))
+    return 0.0 if times <= 0 else min(LONGEST_WAIT, FIRST_WAIT * 2 ** (min(times, 32) - 1))
 
 
 def _lived(instance: VirtualMachineInstance, until: datetime.datetime) -> datetime.timedelta:
@@ -100,4 +113,4 @@ def _lived(instance: VirtualMachineInstance, until: datetime.datetime) -> dateti
     began = times.get("Running")
     if began is None:
         return datetime.timedelta(0)
-    return max((times.get("Failed") or until) - began, datetime.timedelta(seconds=1))
+    return max((times.get("Failed") or times.get("Succeeded") or until) - began, datetime.timedelta(seconds=1))

@@ -11,6 +11,7 @@ from tests.unit.rules.machines import NOW, Json, data_volume, instance, instance
 
 RAN_AND_CRASHED = (-30.0, -1.0)
 RAN_WELL_AND_CRASHED = (-3600.0, -1.0)
+SHUT_DOWN_AT_ONCE = (-3.0, -1.0)
 
 
 def plan(document: Json, child: Json | None = None, **volumes: Any) -> MachinePlan:
@@ -137,7 +138,7 @@ def test_while_it_waits_nothing_is_made_and_it_knows_when_to_look_again() -> Non
 
 
 def test_the_wait_doubles_up_to_five_minutes() -> None:
-    assert [wait_after(times) for times in (1, 2, 3, 6, 100)] == [10, 20, 40, 300, 300]
+    assert [wait_after(times) for times in (0, 1, 2, 3, 6, 100)] == [0, 10, 20, 40, 300, 300]
 
 
 def test_a_guest_that_crashes_soon_waits_but_did_start() -> None:
@@ -174,6 +175,31 @@ def test_a_guest_that_ran_until_its_pod_was_taken_away_did_not_fail() -> None:
     assert gone.next_look is None
     never = plan(machine(), instance("Failed", reason="PodGone"))
     assert never.status["startFailure"]["consecutiveFailCount"] == 1
+
+
+def test_a_guest_that_shuts_itself_down_at_once_again_and_again_is_made_to_wait_from_the_second_time_on() -> None:
+    first = plan(machine(), instance("Succeeded", uid="one", ran=SHUT_DOWN_AT_ONCE)).status["startFailure"]
+    assert (first["consecutiveCrashCount"], first["consecutiveFailCount"]) == (1, 0)
+    assert first["retryAfterTimestamp"] == later(0)
+    assert plan(machine({"startFailure": first})).create_instance is not None
+    second = plan(machine({"startFailure": first}), instance("Succeeded", uid="two", ran=SHUT_DOWN_AT_ONCE))
+    assert second.status["startFailure"]["consecutiveCrashCount"] == 2
+    assert second.status["startFailure"]["retryAfterTimestamp"] == later(10)
+    assert second.status["printableStatus"] == "CrashLoopBackOff"
+    seen_again = plan(machine({"startFailure": first}), instance("Succeeded", uid="one", ran=SHUT_DOWN_AT_ONCE))
+    assert seen_again.status["startFailure"]["consecutiveCrashCount"] == 1
+
+
+def test_one_that_nobody_saw_running_before_it_shut_itself_down_started_all_the_same() -> None:
+    assert plan(machine(), instance("Succeeded")).status["startFailure"]["consecutiveFailCount"] == 0
+
+
+def test_who_ran_for_a_while_or_was_asked_to_shut_down_or_need_not_run_again_has_not_failed() -> None:
+    assert "startFailure" not in plan(machine(), instance("Succeeded", ran=(-12, -1))).status
+    asked = instance("Succeeded", ran=SHUT_DOWN_AT_ONCE)
+    asked["metadata"]["deletionTimestamp"] = later(0)
+    assert "startFailure" not in plan(machine(), asked).status
+    assert "startFailure" not in plan(machine(runStrategy="RerunOnFailure"), instance("Succeeded", ran=SHUT_DOWN_AT_ONCE)).status
 
 
 def test_a_guest_that_ran_well_is_started_again_at_once() -> None:
