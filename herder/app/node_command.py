@@ -130,8 +130,10 @@ def node(
         if storage is not None:
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
-        endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
         showing = functools.partial(shown, kubeconfig, context)
+        endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
+        if endpoint is not None:
+            endpoint = msgspec.structs.replace(endpoint, shown=showing)
         moves = migration_settings(migration, name, ours, storage, cluster.authority, showing)
         return node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, moves, heartbeat)
 

@@ -14,8 +14,9 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld, World
+from herder.app import node_known, node_serving
 from herder.app.node_migration import MigrationSettings, network_of
-from herder.app.node_serving import EndpointSettings, served
+from herder.app.node_serving import EndpointSettings
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, Unauthorized
@@ -80,7 +81,9 @@ async def _work(client: Client, settings: Settings, say: Callable[[str], None]) 
     async with contextlib.AsyncExitStack() as stack:
         endpoint, serving = None, None
         if settings.endpoint is not None and await signs_certificates(client):
-            endpoint, serving = await stack.enter_async_context(served(client, RealWorld(), settings.endpoint, say))
+            endpoint, serving = await stack.enter_async_context(node_serving.served(client, RealWorld(), settings.endpoint, say))
+        elif settings.endpoint is not None:
+            endpoint = await stack.enter_async_context(node_known.served(settings.endpoint, RealWorld()))
         network = network_of(settings.migration, serving, RealWorld()) if settings.migration is not None else None
         await _serve(make(client, RealWorld(), settings, endpoint, network), settings, say)
 
@@ -132,5 +135,5 @@ async def check_known(client: Client, node: str) -> None:
 
 
 async def signs_certificates(client: Client) -> bool:
-    """The embedded engine does not, and trusts no node's certificate but those that it made itself."""
+    """The embedded engine does not: it takes the certificate by which it knows the node."""
     return (await client.transport.send(Call("GET", "/apis/certificates.k8s.io/v1"))).status == 200

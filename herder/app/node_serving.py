@@ -24,6 +24,7 @@ from herder.app.refusal import Refusal
 from herder.app.signing import Wish, ask, new_key, private, signed
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, NotFound
+from herder.kube.trust import Trust
 from herder.nodes.endpoint import Endpoint, Reviewed, server_tls
 from herder.pki import reading
 from herder.pki.authority import Authority, Pair
@@ -48,6 +49,8 @@ class EndpointSettings(msgspec.Struct, frozen=True):
     folder: Path | None = None
     # Whether a signed certificate may be asked for at all: only a node may, not a fleet.
     signable: bool = True
+    # What the API server knows us by. The embedded engine signs nothing else, and takes that.
+    shown: Callable[[], Trust] = Trust
 
 
 @contextlib.asynccontextmanager

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
@@ -19,6 +19,7 @@ ADDRESS_TYPES = ("InternalIP", "ExternalIP", "Hostname")
 _FAILURES = (aiohttp.ClientError, OSError, TimeoutError)
 _REASONS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound"}
 Document = dict[str, Any]
+T = TypeVar("T")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -56,8 +57,9 @@ class Kubelets:
 
     async def get(self, place: Place, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
         """An answer that has begun; the caller closes it. What the node refuses is raised in its own words."""
+        session, url = self._opened(), place.url(path, query)
         try:
-            response = await self._opened().get(place.url(path, query))
+            response = await _known_by_either(place, lambda name: session.get(url, server_hostname=name))
             if response.status < 400:
                 return response
             said = (await response.text())[:1000].strip()
@@ -67,8 +69,11 @@ class Kubelets:
         raise status.ApiError(response.status, _REASONS.get(response.status, "InternalError"), said)
 
     async def connect(self, place: Place, path: str, query: Mapping[str, str], protocol: str) -> aiohttp.ClientWebSocketResponse:
+        session, url = self._opened(), place.url(path, query)
         try:
-            return await self._opened().ws_connect(place.url(path, query), protocols=(protocol,), heartbeat=HEARTBEAT)
+            return await _known_by_either(
+                place, lambda name: session.ws_connect(url, protocols=(protocol,), heartbeat=HEARTBEAT, server_hostname=name)
+            )
         except aiohttp.WSServerHandshakeError as error:
             sentence = f"node {place.node} refused the console with {error.status}"
             raise status.ApiError(error.status, _REASONS.get(error.status, "InternalError"), sentence) from None
@@ -84,6 +89,14 @@ class Kubelets:
             timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_PATIENCE)
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=self._tls, limit=0), timeout=timeout)
         return self._session
+
+
+async def _known_by_either(place: Place, ask: Callable[[str | None], Awaitable[T]]) -> T:
+    """By its address, as those that we started; else by its name, as those that joined us. Either is signed by our authority."""
+    try:
+        return await ask(None)
+    except aiohttp.ClientConnectorCertificateError:
+        return await ask(place.node)
 
 
 def _no_answer(place: Place, error: BaseException) -> status.ApiError:

@@ -87,7 +87,10 @@ class Endpoint:
         if refusal:
             log.warning("somebody who may not look was sent away", name=caller.name, path=request.path)
             raise web.HTTPForbidden(text=refusal)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except ConnectionError:
+            return web.Response(status=500)  # whoever asked has left, and hears nothing of this
 
     async def _healthy(self, request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")

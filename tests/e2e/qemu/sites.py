@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -92,6 +93,18 @@ class Site:
         last = self.where().log().read_text()
         assert_unbroken(heard + last[: last.rfind("\n") + 1])
         assert not [path for machine in self.machines.values() for path in machine.sockets()]
+
+
+def says_back(kubectl: Kubectl, pod: str) -> bool:
+    """Whether the guest answers to what is typed on its console."""
+    command = kubectl.command("attach", "-i", pod)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=kubectl.environment, text=True) as attached:
+        assert attached.stdin is not None and attached.stdout is not None
+        attached.stdin.write("hello\n")
+        attached.stdin.flush()
+        answered = any("you said: hello" in line for line in attached.stdout)
+        attached.kill()
+    return answered
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tests.behaviour.our_kinds import resource_of
 from tests.behaviour.test_node_agents import Program, ready
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import until
+from tests.e2e.qemu.sites import says_back
 from tests.e2e.qemu.test_up import machine
 from tests.engines.api import Api, connect
 from tests.engines.credentials import binding, user
@@ -93,12 +94,4 @@ def _look_in(kubectl: Kubectl, pod: str) -> None:
     assert asked.removeprefix("certificatesigningrequest.certificates.k8s.io/").startswith(f"herder-serving-{NAME}-")
     kubectl("certificate", "approve", asked.partition("/")[2])
     until(lambda: kubectl.run("logs", pod).returncode == 0, "the signed certificate is not shown", 60)
-    with subprocess.Popen(
-        kubectl.command("attach", "-i", pod), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=kubectl.environment, text=True
-    ) as attached:
-        assert attached.stdin is not None
-        assert attached.stdout is not None
-        attached.stdin.write("hello\n")
-        attached.stdin.flush()
-        assert any("you said: hello" in line for line in attached.stdout)
-        attached.kill()
+    assert says_back(kubectl, pod)

@@ -7,15 +7,18 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
+from tests.e2e.guest.machine import ticks_of
 from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up
-from tests.e2e.qemu.sites import ADDRESSES, Machine, Site, counting
+from tests.e2e.qemu.sites import ADDRESSES, Machine, Site, counting, says_back
 from tests.engines.embedded import find_program
 from tests.engines.processes import free_ports
 
@@ -66,6 +69,23 @@ def test_a_guest_moves_by_the_certificate_of_the_kubeconfig_and_by_one_that_was_
     right = site.machines["right"]
     assert right.place == (ADDRESSES["right"], ports[0])
     assert shown_at(right.place) == renewed.certificate.decode(), "it goes on with the old one"
+
+
+def test_the_engine_looks_into_the_nodes_that_joined_it_and_nobody_else_does(site: Site, tmp_path: Path) -> None:
+    site.where().counts()
+    pod = site.kubectl("get", "vmi", "counter", "-o", "jsonpath={.status.launcherPodName}")
+    assert len(ticks_of(site.kubectl("logs", pod))) > 5
+    assert len(ticks_of(site.herder.run("logs", "counter").out)) > 5
+    assert says_back(site.kubectl, pod)
+
+    port = site.kubectl("get", "node", site.where().name, "-o", "jsonpath={.status.daemonEndpoints.kubeletEndpoint.Port}")
+    other = ssl.create_default_context(cafile=tmp_path / "data" / "pki" / "ca.crt")
+    other.check_hostname = False
+    other.load_cert_chain(tmp_path / "right.crt", tmp_path / "right.key")
+    asked = f"https://{ADDRESSES[site.where().name]}:{port}/containerLogs/default/{pod}/compute"
+    with pytest.raises(HTTPError, match="403") as refused:
+        urlopen(asked, context=other, timeout=30)
+    assert "'system:node:right' is not the API server" in refused.value.read().decode()
 
 
 def shown_at(place: tuple[str, int]) -> str:
