@@ -1,6 +1,7 @@
 """Which engine the tests run against, and the fixtures that every test through the API uses."""
 
 import os
+import signal
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
@@ -28,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell that runs us in the background has interrupts ignored, by us and by all programs that tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not _is_worker(config):
         config.stash[_POOL] = pool = Pool()
         config.add_cleanup(pool.close)

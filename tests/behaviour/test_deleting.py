@@ -82,7 +82,7 @@ async def test_a_finalizer_without_a_domain_is_invalid(api: Api, namespace: str)
 
 
 async def test_a_pod_that_no_node_runs_goes_at_once(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a"), namespace)
+    await api.create(PODS, pod("a", schedulerName="nobody"), namespace)
     reply = await api.delete(PODS, "a", namespace)
     assert reply.ok["kind"] == "Pod"
     assert reply.ok["metadata"]["deletionGracePeriodSeconds"] == 0

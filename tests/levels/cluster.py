@@ -53,9 +53,13 @@ class Mixed(Herd):
 
     async def set(self, **migrations: Any) -> Json:
         """What the KubeVirt object says of migrations from now on."""
-        document = {"metadata": {"name": KUBEVIRT}, "spec": {"configuration": {"migrations": migrations}}}
-        await self.api.delete(SETTINGS, KUBEVIRT, KUBEVIRT)
-        reply = await self.api.create(SETTINGS, document, KUBEVIRT)
+        document: Json = {"metadata": {"name": KUBEVIRT}, "spec": {"configuration": {"migrations": migrations}}}
+        known = await self.api.get(SETTINGS, KUBEVIRT, KUBEVIRT)
+        if known.code == 404:
+            reply = await self.api.create(SETTINGS, document, KUBEVIRT)
+        else:
+            # In one step: without the object there would be a moment in which nothing is asked for.
+            reply = await self.api.update(SETTINGS, {**known.ok, "spec": document["spec"]}, KUBEVIRT)
         return {**reply.ok, "warnings": reply.warnings}
 
     async def cordon(self, name: str, closed: bool = True) -> None:
