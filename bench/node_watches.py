@@ -61,6 +61,8 @@ async def _write(client: Client, watchers: Watchers, marks: Iterator[int], secon
     answered: dict[int, float] = {}
     # Connections stay. Were each late write to open its own, a moment's delay would become minutes of handshakes.
     connections = asyncio.Semaphore(WRITERS)
+    # They are there before: clients of a cluster do not all come in the very moment in which they write.
+    await asyncio.gather(*(client.send(Call("GET", "/version")) for _ in range(WRITERS)))
 
     async def write(mark: int, number: int) -> None:
         sent[mark] = time.perf_counter()
