@@ -208,6 +208,7 @@ async def _pieces(call: Call, response: aiohttp.ClientResponse) -> AsyncIterator
             yield piece
             if pause := pace.pause(now(), len(piece)):
                 await _leave_alone(response, pause)
+                pace.over(now())
     except FAILURES as error:
         raise _unreachable(call, error) from error
 
