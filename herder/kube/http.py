@@ -7,6 +7,7 @@ Retry-After when it is too much. A read that is told so is asked again here; a w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from yarl import URL
 
 from herder.kube.credentials import Anonymous, Credentials, Shown
 from herder.kube.errors import ApiStatusError, Unreachable, error_from
-from herder.kube.pacing import Pace
+from herder.kube.pacing import SMALL, Pace
 from herder.kube.transport import Call, Reply
 
 CONNECT_PATIENCE = 10.0
@@ -218,10 +219,20 @@ async def _leave_alone(response: aiohttp.ClientResponse, pause: float) -> None:
     if transport is None:
         return  # all of it is here already
     transport.pause_reading()
+    _wake_for(transport, SMALL)
     try:
         await asyncio.sleep(pause)
     finally:
+        _wake_for(transport, 1)
         transport.resume_reading()
+
+
+def _wake_for(transport: asyncio.Transport, size: int) -> None:
+    """Under TLS a pause only keeps what came from us, and the loop wakes up for it all the same. The kernel need not wake it up
+    for less than a size; unix sockets, which have no TLS, do not know that."""
+    if transport.get_extra_info("ssl_object") is not None:
+        with contextlib.suppress(OSError):
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
 
 def _unreachable(call: Call, error: BaseException) -> Unreachable:
