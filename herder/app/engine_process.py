@@ -26,7 +26,7 @@ log = structlog.get_logger()
 DISK_FAILED = 70
 
 
-async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
+async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tuple[str, ...] = ()) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -48,7 +48,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int) -> int:
     kubelets = running.engine.kubelets = Kubelets(tls)
     server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
-    await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory))
+    await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes))
     try:
         await running.start()
         # What was loaded stays: the collector need not look at it again and again.

@@ -148,12 +148,14 @@ def _refuse(sentence: str, code: int) -> None:
 @click.option("--data", type=click.Path(path_type=Path), required=True)
 @click.option("--listen-fd", type=int, required=True)
 @click.option("--ready-fd", type=int, required=True)
-def engine(data: Path, listen_fd: int, ready_fd: int) -> None:
+@click.option("--node-doors", type=int, default=0)
+def engine(data: Path, listen_fd: int, ready_fd: int, node_doors: int) -> None:
     """The engine's process; started by `herder up`."""
     from herder.app import engine_process
+    from herder.app.identities import node_names
 
     logs.configure("engine")
-    sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd)))
+    sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd, node_names(node_doors))))
 
 
 @cli.command(hidden=True)

@@ -15,7 +15,6 @@ from herder.app import keys
 from herder.app.address import listen_on
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory
-from herder.app.identities import node_names, write_node_identities
 from herder.app.kubeconfig import ENGINE_AT_NODES, check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
 from herder.nodes.runtimes.choice import QEMU
@@ -100,8 +99,6 @@ class Supervisor:
         write_pair(pki, "kubelet", authority.server(here))
         write_pair(pki, "kubelet-client", authority.client(ENGINE_AT_NODES, ()))
         write_kubeconfig(self._settings.kubeconfig, server, authority)
-        if self._settings.runtime.startswith(QEMU):
-            write_node_identities(self._directory, server, authority, node_names(self._settings.nodes))
 
     async def _supervise(self, listener: socket.socket, server: str) -> None:
         loop = asyncio.get_running_loop()
@@ -109,7 +106,10 @@ class Supervisor:
             loop.add_signal_handler(number, self._stop.set)
         data = str(self._directory.path)
         inherited = [listener.fileno(), self._directory.lock]
-        engine = Child("engine", ["engine", "--data", data, "--listen-fd", str(listener.fileno())], inherited)
+        # Simulated ones have one agent, and one identity, together.
+        doors = self._settings.nodes if self._settings.runtime.startswith(QEMU) else 0
+        arguments = ["engine", "--data", data, "--listen-fd", str(listener.fileno()), "--node-doors", str(doors)]
+        engine = Child("engine", arguments, inherited)
         # It holds the lock as well: as long as it lives nobody else may begin under its identity.
         children = [engine]
         if self._settings.controllers:

@@ -8,13 +8,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from herder.app.data_directory import DataDirectory
-from herder.app.identities import node_transport, write_node_identities
-from herder.kube import resources as kinds
-from herder.kube.client import Client
-from herder.kube.errors import Forbidden
-from herder.kube.resources import Key
-from herder.pki.authority import Authority
 from tests.e2e.program import Up
 from tests.engines.api import Api, connect
 from tests.engines.resources import NODES, PODS, SECRETS, Resource
@@ -98,16 +91,3 @@ async def test_rights_that_were_taken_away_come_back_with_the_next_start(tmp_pat
     with Up(tmp_path, nodes=0) as second:
         async with connect(second.connection(tmp_path)) as admin:
             assert (await admin.request("GET", role)).code == 200
-
-
-async def test_each_node_that_runs_real_guests_is_that_node_and_no_other(simulated: Up) -> None:
-    """As `herder up --runtime qemu` does it for its nodes."""
-    directory = DataDirectory(simulated.data)
-    server = f"https://127.0.0.1:{simulated.port}"
-    write_node_identities(directory, server, Authority.open(directory.pki), ("node-1", "node-2"))
-    assert (simulated.data / "identities" / "node-2.kubeconfig").stat().st_mode & 0o777 == 0o600
-    async with Client(node_transport(directory, "node-2", "test"), "test") as agent:
-        assert await agent.find(kinds.NODES, Key("", "node-2")) is None
-        for refused in (agent.list(kinds.NODES), agent.find(kinds.NODES, Key("", "node-1")), agent.list(kinds.SECRETS)):
-            with pytest.raises(Forbidden):
-                await refused

@@ -15,6 +15,10 @@ from typing import Any
 
 import pytest
 
+from herder.kube.client import Client
+from herder.kube.errors import Forbidden
+from herder.kube.http import HttpTransport
+from herder.kube.resources import NODES, SECRETS, Key
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up, is_running, until
 from tests.e2e.qemu.node import Document
@@ -83,6 +87,16 @@ def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubec
         yield one
     for pid in one.processes():
         os.kill(pid, signal.SIGKILL)
+
+
+async def test_each_node_is_that_node_to_the_engine_and_no_other(herd: Herd) -> None:
+    socket = herd.up.data / "agent-node-2.sock"
+    assert socket.stat().st_mode & 0o777 == 0o600
+    async with Client(HttpTransport.over_socket(socket, "test"), "test") as agent:
+        assert (await agent.get(NODES, Key("", "node-2"))).name == "node-2"
+        for refused in (agent.list(NODES), agent.find(NODES, Key("", "node-1")), agent.list(SECRETS)):
+            with pytest.raises(Forbidden):
+                await refused
 
 
 def test_nodes_say_that_they_run_qemu_and_on_what(herd: Herd) -> None:
