@@ -1,6 +1,6 @@
 """Nodes are emptied under limits: how long a place stays unused although somebody waits for it.
 
-Three nodes of 100 simulated guests each are emptied at once onto three others, and then back. Beside it runs what KubeVirt does: a
+Three nodes of 50 simulated guests each are emptied at once onto three others, and then back. Beside it runs what KubeVirt does: a
 migration that has to wait asks again after 5 s (handleTargetPodCreation in pkg/virt-controller/watch/migration).
 """
 
@@ -28,7 +28,7 @@ BANDWIDTH = "64Mi"
 
 
 def run(options: Options) -> Report:
-    guests = options.pick(300, 30)
+    guests = options.pick(150, 30)
     measured = asyncio.run(_measure(options, guests))
     rows = [
         at_most(_row(measured, "p99", "a free slot stays idle, p99", "ms"), MOST_IDLE, f"<= {MOST_IDLE:.0f} ms"),

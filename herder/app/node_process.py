@@ -82,7 +82,7 @@ async def _work(client: Client, settings: Settings, say: Callable[[str], None]) 
         endpoint, serving = None, None
         if settings.endpoint is not None and await signs_certificates(client):
             endpoint, serving = await stack.enter_async_context(node_serving.served(client, RealWorld(), settings.endpoint, say))
-        elif settings.endpoint is not None:
+        elif settings.endpoint is not None and settings.endpoint.signable:
             endpoint = await stack.enter_async_context(node_known.served(settings.endpoint, RealWorld()))
         network = network_of(settings.migration, serving, RealWorld()) if settings.migration is not None else None
         await _serve(make(client, RealWorld(), settings, endpoint, network), settings, say)

@@ -112,7 +112,8 @@ async def test_no_memory_is_readable_on_the_wire(site: Site) -> None:
     await tap.close()
     assert len(heard) > 16 << 20
     assert heard[36:38] == b"\x16\x03", "a token, and then a TLS handshake"
-    assert b"QEVM" not in heard and b"complaint:" not in heard and b"tick " not in heard
+    # Four letters may come up by chance among millions; a stream that can be read begins with these.
+    assert b"QEVM" not in heard[:4096] and b"complaint:" not in heard and b"tick " not in heard
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
