@@ -22,7 +22,7 @@ def run(options: Options) -> Report:
     count = options.pick(5000, 500)
     with temporary(options) as folder, herder_up(folder / "up", count) as up:
         ready = asyncio.run(_ready(up))
-        memory, used = up.memory(), up.cpu()
+        took, memory, used = up.seconds, up.memory(), up.cpu()
         # As long as it takes until each node has spoken once.
         beating = _idle(up, max(_IDLE_SECONDS, count / RENEWALS_PER_SECOND))
     # A heartbeat each 50 minutes: none falls into what is measured, and what is left is everything else.
@@ -30,7 +30,7 @@ def run(options: Options) -> Report:
         still = _idle(up, _IDLE_SECONDS)
     rows = [
         Row("nodes that are Ready", "", float(ready), aim=f"{count:,}", met=ready == count),
-        Row("from the start of the program until then", "s", up.seconds, aim="≤ 30 s", met=up.seconds <= 30),
+        Row("from the start of the program until then", "s", took, aim="≤ 30 s", met=took <= 30),
         Row("processor time until then, all processes", "s", sum(used.values())),
         *(Row(f"memory of {name}", "MB", memory[name] / 1e6) for name in _PARTS),
         *(Row(f"idle: {name}'s share of a core, with heartbeats", "%", beating[name]) for name in _PARTS),
