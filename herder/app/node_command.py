@@ -22,7 +22,6 @@ from herder.app.refusal import CANNOT_RUN, CANNOT_USE_FILE, WRONG_USE, Refusal
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
-    from herder.app.node_serving import EndpointSettings
     from herder.kube.connect import Connection
 
 MOST_SIMULATED = 10_000
@@ -101,7 +100,7 @@ def node(
         return
     from herder.app import node_process
     from herder.app.cluster import connection_to
-    from herder.app.node_serving import address_towards
+    from herder.app.node_serving import EndpointSettings, address_towards
     from herder.kube.connect import shown
     from herder.nodes.imports import ImportSettings
     from herder.nodes.local import share
@@ -131,9 +130,9 @@ def node(
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)
         showing = functools.partial(shown, kubeconfig, context)
-        endpoint = _endpoint(cluster, name, ours, port, client_ca, storage, simulated is not None)
-        if endpoint is not None:
-            endpoint = msgspec.structs.replace(endpoint, shown=showing)
+        known = _clients_authority(cluster, client_ca)
+        kept_in = storage / "serving" / name if storage is not None else None
+        endpoint = EndpointSettings(name, ours, port, known, showing, kept_in, simulated is None) if known else None
         moves = migration_settings(migration, name, ours, storage, cluster.authority, showing)
         return node_process.Settings(nodes, simulated is not None, version("herder"), storage, imports, endpoint, moves, heartbeat)
 
@@ -164,21 +163,16 @@ def join(kubeconfig: Path, context: str | None, name: str, write: Path | None) -
     click.echo(f"{path}: system:node:{name}. Run its agent:\n\n  herder node --kubeconfig {path} --name {name}")
 
 
-def _endpoint(
-    cluster: Connection, name: str, address: str, port: int, client_ca: Path | None, storage: Path | None, fleet: bool
-) -> EndpointSettings | None:
-    """None where nobody said who signs the certificates of API servers: then nobody can look in."""
-    from herder.app.node_serving import EndpointSettings
+def _clients_authority(cluster: Connection, client_ca: Path | None) -> bytes:
+    """Empty where nobody said who signs the certificates of API servers: then nobody can look in."""
     from herder.kube.errors import Misconfigured
     from herder.kube.trust import Material
 
     authority = Material("--client-ca", path=str(client_ca)) if client_ca is not None else cluster.authority
     try:
-        known = authority.read() if authority else b""
+        return authority.read() if authority else b""
     except Misconfigured as error:
         raise Refusal(str(error), CANNOT_USE_FILE) from None
-    folder = storage / "serving" / name if storage is not None else None
-    return EndpointSettings(name, address, port, known, folder, not fleet) if known else None
 
 
 def _checked_address(address: str) -> str:

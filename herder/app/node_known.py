@@ -15,10 +15,9 @@ from tempfile import TemporaryDirectory
 import structlog
 
 from herder.api.world import World
-from herder.app.address import listen_on
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.app.node_papers import FromCluster, Kept
-from herder.app.node_serving import LOOK_AGAIN, EndpointSettings
+from herder.app.node_serving import LOOK_AGAIN, EndpointSettings, running
 from herder.kube.trust import Material
 from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.moving.papers import Lacking, Papers
@@ -40,14 +39,8 @@ async def served(settings: EndpointSettings, world: World) -> AsyncGenerator[End
             return
         tls = server_tls(identity.certificate, identity.key, identity.authority)
         endpoint = Endpoint(tls, Named((ENGINE_AT_NODES,)), world)
-        await endpoint.start(listen_on("--address", settings.address, settings.port))
-        keeping = asyncio.create_task(_keep(papers, tls))
-        try:
+        async with running(endpoint, settings, _keep(papers, tls)):
             yield endpoint
-        finally:
-            keeping.cancel()
-            await asyncio.wait([keeping])
-            await endpoint.stop()
 
 
 async def _keep(papers: Papers, tls: ssl.SSLContext) -> None:

@@ -102,7 +102,7 @@ class FromCluster:
         except Misconfigured as error:
             raise Lacking(str(error)) from None
         if not (trust.certificate and trust.key):
-            raise Lacking("the kubeconfig holds no client certificate; give one with --migration-cert")
+            raise Lacking("the kubeconfig holds no client certificate; for moves, give one with --migration-cert")
         certificate, key = read_all(trust.certificate, trust.key)
         if problem := self._kept.problem(certificate, usages):
             raise Lacking(f"{trust.certificate.where}: {problem}")

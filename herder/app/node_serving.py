@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -45,12 +46,12 @@ class EndpointSettings(msgspec.Struct, frozen=True):
     port: int
     # By which certificates of API servers are known.
     authority: bytes
+    # What the API server knows us by. The embedded engine signs nothing else, and takes that.
+    shown: Callable[[], Trust]
     # Where the certificate is kept; None where it is made anew at each start.
     folder: Path | None = None
     # Whether a signed certificate may be asked for at all: only a node may, not a fleet.
     signable: bool = True
-    # What the API server knows us by. The embedded engine signs nothing else, and takes that.
-    shown: Callable[[], Trust] = Trust
 
 
 @contextlib.asynccontextmanager
@@ -59,14 +60,21 @@ async def served(client: Client, world: World, settings: EndpointSettings, say: 
         folder = settings.folder or Path(stack.enter_context(TemporaryDirectory(prefix="herder-node-")))
         serving = Serving(folder, settings, world)
         endpoint = Endpoint(serving.tls, Reviewed(client), world)
-        await endpoint.start(listen_on("--address", settings.address, settings.port))
-        keeping = asyncio.create_task(serving.keep(client, say))
-        try:
+        async with running(endpoint, settings, serving.keep(client, say)):
             yield endpoint, serving
-        finally:
-            keeping.cancel()
-            await asyncio.wait([keeping])
-            await endpoint.stop()
+
+
+@contextlib.asynccontextmanager
+async def running(endpoint: Endpoint, settings: EndpointSettings, keep: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """`keep` sees to it meanwhile that what is shown stays good."""
+    keeping = asyncio.create_task(keep)
+    try:
+        await endpoint.start(listen_on("--address", settings.address, settings.port))
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+        await endpoint.stop()
 
 
 class Serving:

@@ -41,7 +41,7 @@ def settings(folder: Path, options: MigrationOptions = NONE, pair: Pair | None =
 
 def serving(folder: Path) -> Serving:
     """Of a node whose certificate nobody has approved yet."""
-    return Serving(folder / "serving", EndpointSettings("n1", "127.0.0.1", 0, AUTHORITY.pair.certificate), RealWorld())
+    return Serving(folder / "serving", EndpointSettings("n1", "127.0.0.1", 0, AUTHORITY.pair.certificate, Trust), RealWorld())
 
 
 def from_cluster(folder: Path, pair: Pair | None, signed: Serving | None) -> FromCluster:
@@ -90,7 +90,7 @@ def test_a_kubeconfig_that_was_renewed_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        (None, "the kubeconfig holds no client certificate; give one with --migration-cert"),
+        (None, "the kubeconfig holds no client certificate; for moves, give one with --migration-cert"),
         (
             Authority.make().client("system:node:n1", GROUP),
             "client-certificate-data: was not signed by an authority of certificate-",
