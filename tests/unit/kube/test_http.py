@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,11 +15,13 @@ from aiohttp import web
 
 from herder.api.core import ConfigMap
 from herder.kube.client import Client
-from herder.kube.credentials import Anonymous
+from herder.kube.credentials import Anonymous, Kept, always
 from herder.kube.errors import ServerFailed, TooManyRequests, Unreachable, Unreadable
 from herder.kube.http import HttpTransport, lively_socket
 from herder.kube.resources import CONFIG_MAPS, Key
 from herder.kube.transport import Call
+from herder.kube.trust import Material, Trust
+from tests.engines.certificates import Authority
 from tests.engines.processes import free_ports
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -25,14 +29,14 @@ KEY = Key("n", "a")
 
 
 @asynccontextmanager
-async def serving(handler: Handler) -> AsyncGenerator[str]:
+async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
     server = web.Server(handler)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
@@ -174,21 +178,49 @@ async def test_an_event_may_come_in_many_pieces() -> None:
         assert [event.type async for event in client.watch(CONFIG_MAPS, "1")] == ["ADDED", "BOOKMARK"]
 
 
-async def test_while_many_events_come_they_are_read_together() -> None:
-    count = 60
+def in_turn(count: int) -> Handler:
+    """So many lines, each long enough after the last one to be read alone."""
 
-    async def many(request: web.BaseRequest) -> web.StreamResponse:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         for number in range(count):
             await response.write(f"{number}\n".encode())
-            await asyncio.sleep(0.001)  # long enough for each of them to be read alone
+            await asyncio.sleep(0.001)
         return response
 
-    async with client_of(many) as client, client.transport.stream(Call("GET", "/")) as stream:
+    return answer
+
+
+async def test_while_many_events_come_they_are_read_together() -> None:
+    count = 60
+    async with client_of(in_turn(count)) as client, client.transport.stream(Call("GET", "/")) as stream:
         pieces = [piece async for piece in stream]
     assert b"".join(pieces).split() == [str(number).encode() for number in range(count)]
     assert len(pieces) < count / 2
+
+
+async def test_over_tls_the_loop_is_not_even_woken_up_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, reads = 60, 0
+    read = SSLProtocol.buffer_updated
+
+    def counting(self: SSLProtocol, size: int) -> None:
+        nonlocal reads
+        reads += 1
+        read(self, size)
+
+    authority = Authority(tmp_path)
+    pair = authority.sign("serving")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(pair.certificate, pair.key)
+    trust = Trust(authority=Material("certificate-authority", path=str(authority.certificate)))
+    async with serving(in_turn(count), tls) as server:
+        transport = HttpTransport.over_tcp(server, "test", Kept(trust, always("")))
+        async with Client(transport, "test"), transport.stream(Call("GET", "/")) as stream:
+            monkeypatch.setattr(SSLProtocol, "buffer_updated", counting)
+            told = b"".join([piece async for piece in stream])
+    assert told.split() == [str(number).encode() for number in range(count)]
+    assert reads < count / 2
 
 
 async def test_a_watch_that_breaks_off_while_nobody_reads_has_brought_what_had_come() -> None:
