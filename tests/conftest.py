@@ -4,7 +4,8 @@ import os
 import signal
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,9 +14,21 @@ from tests.engines.engine import NAMES, Engine, Unavailable
 from tests.engines.pool import Answer, Broker, Pool, ask_broker
 from tests.engines.resources import NAMESPACES
 
+T = TypeVar("T")
+
 
 class EngineMissing(pytest.skip.Exception):
     """Skips all tests of an engine for one and the same reason."""
+
+
+@contextmanager
+def or_skipped(running: AbstractContextManager[T]) -> Generator[T]:
+    """What a machine may lack: then the tests that need it are skipped, for the reason that it gives."""
+    try:
+        with running as made:
+            yield made
+    except Unavailable as reason:
+        raise EngineMissing(str(reason)) from None
 
 
 _POOL = pytest.StashKey[Pool]()

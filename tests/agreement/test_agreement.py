@@ -19,8 +19,8 @@ from herder.rules.placement.gather import snapshot_of
 from tests.agreement import generated
 from tests.agreement.generated import Generated
 from tests.agreement.kube_scheduler import asked_scheduler
-from tests.conftest import EngineMissing
-from tests.engines.engine import Engine, Unavailable
+from tests.conftest import or_skipped
+from tests.engines.engine import Engine
 from tests.engines.kubernetes import run_api_server
 from tests.engines.waiting import eventually
 
@@ -37,11 +37,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Engine]:
     """An API server of its own: nobody else may place these pods."""
-    try:
-        with run_api_server(tmp_path_factory.mktemp("agreement")) as engine:
-            yield engine
-    except Unavailable as problem:
-        raise EngineMissing(str(problem)) from None
+    with or_skipped(run_api_server(tmp_path_factory.mktemp("agreement"))) as engine:
+        yield engine
 
 
 @pytest.fixture

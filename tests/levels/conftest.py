@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from tests.conftest import EngineMissing
+from tests.conftest import or_skipped
 from tests.engines.api import Api, connect
-from tests.engines.engine import NAMES, Engine, Unavailable
+from tests.engines.engine import NAMES, Engine
 from tests.engines.herd import run_herd
 from tests.engines.install import install_on
 from tests.engines.pool import STARTERS
@@ -24,13 +24,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def own(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Its only nodes are those that tests make."""
     folder = tmp_path_factory.mktemp("levels")
-    try:
-        with STARTERS[request.param](folder) as engine:
-            install_on(engine)
-            with run_herd(engine, folder, nodes=0):
-                yield engine
-    except Unavailable as reason:
-        raise EngineMissing(str(reason)) from None
+    with or_skipped(STARTERS[request.param](folder)) as engine:
+        install_on(engine)
+        with run_herd(engine, folder, nodes=0):
+            yield engine
 
 
 @pytest.fixture(scope="session")

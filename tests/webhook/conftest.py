@@ -1,7 +1,6 @@
 """An API server of one's own: a webhook that is broken on purpose must not hold up anybody else's tests."""
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -9,21 +8,17 @@ from herder.kube.client import Client
 from herder.kube.resources import NAMESPACES
 from herder.kube.webhook.settings import NAMESPACE
 from tests.behaviour.our_kinds import install_definitions
-from tests.conftest import EngineMissing
+from tests.conftest import or_skipped
 from tests.engines.api import Api, connect
-from tests.engines.engine import Engine, Unavailable
+from tests.engines.engine import Engine
 from tests.engines.kubernetes import run_api_server
 from tests.engines.webhook import client_of
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder: Path = tmp_path_factory.mktemp("kubernetes")
-    try:
-        with run_api_server(folder) as running:
-            yield running
-    except Unavailable as reason:
-        raise EngineMissing(str(reason)) from None
+    with or_skipped(run_api_server(tmp_path_factory.mktemp("kubernetes"))) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import pytest
 
 from herder.nodes.runtimes.qemu import RunAs, ask
 from herder.nodes.runtimes.qemu.facts import Facts
-from tests.conftest import EngineMissing
+from tests.conftest import or_skipped
 from tests.e2e.guest.conftest import guest, migrations, qemu  # fixtures
 from tests.e2e.qemu.node import Node
-from tests.engines.engine import Engine, Unavailable
+from tests.engines.engine import Engine
 from tests.engines.kubernetes import run_kubernetes
 
 __all__ = ["guest", "migrations", "qemu"]
@@ -23,11 +23,8 @@ __all__ = ["guest", "migrations", "qemu"]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """A real one of a file's own: what its nodes do is nobody else's business."""
-    try:
-        with run_kubernetes(tmp_path_factory.mktemp("cluster")) as running:
-            yield running
-    except Unavailable as reason:
-        raise EngineMissing(str(reason)) from None
+    with or_skipped(run_kubernetes(tmp_path_factory.mktemp("cluster"))) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

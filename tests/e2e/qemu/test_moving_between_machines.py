@@ -50,6 +50,16 @@ def _herder(verb: str, cluster: Engine, *words: str) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
+@pytest.fixture
+def signed(site: Site) -> Site:
+    """With what somebody has approved, unless it was before."""
+    for name, machine in site.machines.items():
+        request = until(lambda name=name: requested(site, name), "nothing was asked for", PATIENCE)
+        site.kubectl("certificate", "approve", request)
+        until(lambda machine=machine: "the cluster has signed" in machine.said, "no certificate was signed", PATIENCE)
+    return site
+
+
 def requested(site: Site, node: str) -> str:
     """The request for the certificate that the node shows to those who come."""
     listed = (name.partition("/")[2] for name in site.kubectl("get", "csr", "-o", "name").split())
@@ -65,28 +75,24 @@ def test_until_its_certificate_is_approved_a_node_says_how_to_do_that(site: Site
     assert f"kubectl certificate approve {request}" in told.out
 
 
-def test_a_guest_moves_there_and_back_over_tls_without_missing_a_tick(site: Site) -> None:
-    for name, machine in site.machines.items():
-        request = until(lambda name=name: requested(site, name), "nothing was asked for", PATIENCE)
-        site.kubectl("certificate", "approve", request)
-        until(lambda machine=machine: "the cluster has signed" in machine.said, "no certificate was signed", PATIENCE)
-    heard = site.move() + site.move()
-    site.check_whole(heard)
+def test_a_guest_moves_there_and_back_over_tls_without_missing_a_tick(signed: Site) -> None:
+    heard = signed.move() + signed.move()
+    signed.check_whole(heard)
 
 
-def test_a_stranger_with_a_certificate_of_another_authority_is_sent_away(site: Site, tmp_path: Path) -> None:
+def test_a_stranger_with_a_certificate_of_another_authority_is_sent_away(signed: Site, tmp_path: Path) -> None:
     """It says that it is a node."""
     made = Authority.make().client("system:node:left", ("system:nodes",), hosts=("left",))
     pair = Pair(tmp_path / "crt", tmp_path / "key")
     pair.certificate.write_bytes(made.certificate)
     pair.key.write_bytes(made.key)
-    line = _sent_away(site, pair)
+    line = _sent_away(signed, pair)
     assert "somebody without a certificate of this cluster was sent away" in line
     assert "unable to get local issuer certificate" in line
 
 
-def test_a_user_of_the_cluster_who_is_no_node_is_sent_away(site: Site, cluster: Engine, tmp_path: Path) -> None:
-    line = _sent_away(site, sign(cluster, tmp_path, "jane", "developers"))
+def test_a_user_of_the_cluster_who_is_no_node_is_sent_away(signed: Site, cluster: Engine, tmp_path: Path) -> None:
+    line = _sent_away(signed, sign(cluster, tmp_path, "jane", "developers"))
     assert "somebody who is no node was sent away" in line
     assert "CN=jane,O=developers" in line
 
