@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from tests.behaviour.manifests import owner, pod
+from tests.behaviour.manifests import absent_node, owner, pod
 from tests.engines.api import Api, Json, Reply
 from tests.engines.resources import BUDGETS, PODS
 
 # Nobody of this name places pods, so that the real scheduler leaves them to the test.
 NOBODY = "nobody"
-NODE = "no-such-node"
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
@@ -17,11 +16,19 @@ async def waiting_pod(api: Api, namespace: str, name: str, metadata: Json | None
 
 
 async def running_pod(
-    api: Api, namespace: str, name: str, app: str, *, ready: bool = True, phase: str = "Running", of: Json | None = None
+    api: Api,
+    namespace: str,
+    name: str,
+    app: str,
+    *,
+    ready: bool = True,
+    phase: str = "Running",
+    of: Json | None = None,
+    placed: bool = True,
 ) -> Json:
-    """One that is on a node, as its kubelet would report it."""
+    """One that is on a node, as its kubelet would report it. One that is not `placed` may stay for long."""
     metadata = {"labels": {"app": app}, **({"ownerReferences": [owner(of, controller=True)]} if of else {})}
-    await waiting_pod(api, namespace, name, metadata, nodeName=NODE)
+    await waiting_pod(api, namespace, name, metadata, **({"nodeName": absent_node(namespace)} if placed else {}))
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
     return (await api.patch(PODS, name, {"status": status}, namespace, "status")).ok
 
@@ -48,13 +55,13 @@ async def evict(api: Api, namespace: str, name: str, body: Json | None = None, *
     return await api.request("POST", PODS.path(namespace, name, "eviction"), body if body is not None else eviction(name), **query)
 
 
-def binding(name: str, node: str = NODE, **metadata: Any) -> Json:
+def binding(name: str, node: str, **metadata: Any) -> Json:
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **metadata}, "target": target}
 
 
 async def bind(api: Api, namespace: str, name: str, body: Json | None = None, **query: Any) -> Reply:
-    return await api.request("POST", PODS.path(namespace, name, "binding"), body or binding(name), **query)
+    return await api.request("POST", PODS.path(namespace, name, "binding"), body or binding(name, absent_node(namespace)), **query)
 
 
 def condition_of(obj: Json, kind: str) -> Json:

@@ -26,6 +26,14 @@ def node(name: str, **metadata: Any) -> Json:
     return {"metadata": meta(name, **metadata)}
 
 
+def absent_node(namespace: str) -> str:
+    """One that never was, so that nothing ends the pods of it; but a real cluster does, 40 s after it first misses a node.
+
+    So each test, with its own namespace, has its own.
+    """
+    return f"absent-{namespace}"
+
+
 def template(labels: Json, **spec: Any) -> Json:
     return {"metadata": {"labels": labels}, "spec": {"containers": [container()], **spec}}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tests.behaviour.applying import apply, entry, owned
-from tests.behaviour.manifests import config_map, container, pod, workload
+from tests.behaviour.manifests import absent_node, config_map, container, pod, workload
 from tests.engines.api import Api
 from tests.engines.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS, SECRETS
 
@@ -82,7 +82,7 @@ async def test_defaults_belong_to_nobody_and_come_back(api: Api, namespace: str)
 
 async def test_items_of_a_list_are_merged_by_their_keys_with_defaults_among_them(api: Api, namespace: str) -> None:
     one = container(ports=[{"containerPort": 80}], env=[{"name": "A", "value": "1"}])
-    body = pod("a", containers=[one], nodeName="no-such-node")
+    body = pod("a", containers=[one], nodeName=absent_node(namespace))
     made = (await apply(api, PODS, "a", body, namespace)).ok
     items = owned(made, "me")["f:spec"]["f:containers"]['k:{"name":"main"}']
     assert items["f:ports"] == {'k:{"containerPort":80,"protocol":"TCP"}': {".": LEAF, "f:containerPort": LEAF}}
@@ -95,7 +95,7 @@ async def test_items_of_a_list_are_merged_by_their_keys_with_defaults_among_them
 
 async def test_numbers_and_texts_of_an_amount_are_the_same(api: Api, namespace: str) -> None:
     def asking(amount: object) -> dict[str, object]:
-        return pod("a", containers=[container(resources={"requests": {"cpu": amount}})], nodeName="no-such-node")
+        return pod("a", containers=[container(resources={"requests": {"cpu": amount}})], nodeName=absent_node(namespace))
 
     first = (await apply(api, PODS, "a", asking(1), namespace)).ok
     assert first["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.disruptions import NODE, bind, binding, condition_of, waiting_pod
+from tests.behaviour.disruptions import bind, binding, condition_of, waiting_pod
+from tests.behaviour.manifests import absent_node
 from tests.engines.api import Api, Json
 from tests.engines.resources import PODS
 
@@ -16,7 +17,7 @@ async def test_a_binding_places_the_pod(api: Api, namespace: str) -> None:
     reply = await bind(api, namespace, "a")
     assert (reply.code, reply.body) == (201, SUCCESS)
     placed = (await api.get(PODS, "a", namespace)).ok
-    assert placed["spec"]["nodeName"] == NODE
+    assert placed["spec"]["nodeName"] == absent_node(namespace)
     scheduled = condition_of(placed, "PodScheduled")
     assert scheduled["status"] == "True"
     assert scheduled["lastTransitionTime"]
@@ -25,7 +26,7 @@ async def test_a_binding_places_the_pod(api: Api, namespace: str) -> None:
 
 async def test_its_annotations_and_labels_become_the_pods(api: Api, namespace: str) -> None:
     await waiting_pod(api, namespace, "a", {"labels": {"mine": "1", "both": "old"}, "annotations": {"kept": "1"}})
-    body = binding("a", annotations={"x": "y"}, labels={"both": "new", "topology.kubernetes.io/zone": "z"})
+    body = binding("a", absent_node(namespace), annotations={"x": "y"}, labels={"both": "new", "topology.kubernetes.io/zone": "z"})
     assert (await bind(api, namespace, "a", body)).code == 201
     metadata = (await api.get(PODS, "a", namespace)).ok["metadata"]
     assert metadata["annotations"] == {"kept": "1", "x": "y"}
@@ -42,7 +43,7 @@ async def test_being_placed_is_no_new_generation_and_nobodys_field(api: Api, nam
 
 async def test_watchers_of_the_node_see_the_pod_arrive(api: Api, namespace: str) -> None:
     await waiting_pod(api, namespace, "a")
-    async with api.watch(PODS, namespace, fieldSelector=f"spec.nodeName={NODE}") as watch:
+    async with api.watch(PODS, namespace, fieldSelector=f"spec.nodeName={absent_node(namespace)}") as watch:
         await bind(api, namespace, "a")
         assert (await watch.next()).brief == ("ADDED", "a")
 
@@ -52,7 +53,10 @@ async def test_a_pod_is_placed_once(api: Api, namespace: str) -> None:
     await bind(api, namespace, "a")
     again = await bind(api, namespace, "a", binding("a", "elsewhere"))
     assert again.refused(409, "Conflict") == {"name": "a", "kind": "pods/binding"}
-    assert again.message == f'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "{NODE}"'
+    assert (
+        again.message
+        == f'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "{absent_node(namespace)}"'
+    )
 
 
 async def test_a_pod_that_goes_is_not_placed(api: Api, namespace: str) -> None:
@@ -78,10 +82,10 @@ async def test_a_pod_that_is_not_there_is_not_found(api: Api, namespace: str) ->
 async def test_a_binding_may_be_of_this_very_pod_alone(api: Api, namespace: str) -> None:
     created = (await waiting_pod(api, namespace, "a"))["metadata"]
     for wrong in ({"uid": "another"}, {"resourceVersion": "1"}):
-        reply = await bind(api, namespace, "a", binding("a", **wrong))
+        reply = await bind(api, namespace, "a", binding("a", absent_node(namespace), **wrong))
         assert reply.refused(409, "Conflict") == {"name": "a", "kind": "pods"}
         assert "Precondition failed" in reply.message
-    assert (await bind(api, namespace, "a", binding("a", uid=created["uid"]))).code == 201
+    assert (await bind(api, namespace, "a", binding("a", absent_node(namespace), uid=created["uid"]))).code == 201
 
 
 @pytest.mark.parametrize(
@@ -94,13 +98,13 @@ async def test_a_binding_may_be_of_this_very_pod_alone(api: Api, namespace: str)
 )
 async def test_the_target_is_a_node(api: Api, namespace: str, target: Json, message: str) -> None:
     await waiting_pod(api, namespace, "a")
-    reply = await bind(api, namespace, "a", {**binding("a"), "target": target})
+    reply = await bind(api, namespace, "a", {**binding("a", absent_node(namespace)), "target": target})
     assert (reply.code, reply.message) == (500, message)
 
 
 async def test_the_name_in_the_body_is_the_one_in_the_url(api: Api, namespace: str) -> None:
     await waiting_pod(api, namespace, "a")
-    for body in (binding("b"), {"apiVersion": "v1", "kind": "Binding", "target": {"name": "x"}}):
+    for body in (binding("b", absent_node(namespace)), {"apiVersion": "v1", "kind": "Binding", "target": {"name": "x"}}):
         reply = await bind(api, namespace, "a", body)
         reply.refused(400, "BadRequest")
         assert reply.message == "name in URL does not match name in Binding object"
@@ -110,9 +114,9 @@ async def test_the_name_in_the_body_is_the_one_in_the_url(api: Api, namespace: s
     ("body", "query"),
     [
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}, {}),
-        (binding("a", namespace="another"), {}),
-        ({**binding("a"), "bogus": 1}, {"fieldValidation": "Strict"}),
-        ({**binding("a"), "target": "node"}, {}),
+        (binding("a", "elsewhere", namespace="another"), {}),
+        ({**binding("a", "elsewhere"), "bogus": 1}, {"fieldValidation": "Strict"}),
+        ({**binding("a", "elsewhere"), "target": "node"}, {}),
     ],
     ids=["another kind", "another namespace", "an unknown field", "a wrong type"],
 )
@@ -131,8 +135,8 @@ async def test_a_dry_run_places_nothing(api: Api, namespace: str) -> None:
 async def test_bindings_have_an_older_address_too(api: Api, namespace: str) -> None:
     await waiting_pod(api, namespace, "a")
     path = f"/api/v1/namespaces/{namespace}/bindings"
-    assert (await api.request("POST", path, binding("a"))).body == SUCCESS
-    (await api.request("POST", path, binding("a"))).refused(409, "Conflict")
+    assert (await api.request("POST", path, binding("a", absent_node(namespace)))).body == SUCCESS
+    (await api.request("POST", path, binding("a", absent_node(namespace)))).refused(409, "Conflict")
     (await api.request("POST", path, {"apiVersion": "v1", "kind": "Binding", "target": {"name": "x"}})).refused(400, "BadRequest")
 
 

@@ -154,13 +154,15 @@ async def test_anything_that_can_be_scaled_may_be_the_controller(api: Api, names
     version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     things = await install(api, definition)
     parent = (await api.create(things, {"metadata": {"name": "one"}, "spec": {"replicas": 3}}, namespace)).ok
-    await running_pod(api, namespace, "a", "x", of=parent)
+    await running_pod(api, namespace, "a", "x", of=parent, placed=False)
     await budget(api, namespace, "x", maxUnavailable=1)
 
     async def look() -> bool:
         # A real controller learns of new kinds every half a minute, and then looks again when something happens.
-        await api.patch(PODS, "a", {"metadata": {"annotations": {"looked": uuid.uuid4().hex}}}, namespace)
-        return numbers(await budget_status(api, namespace, "x")) == (3, 1, 2, 0)
+        (await api.patch(PODS, "a", {"metadata": {"annotations": {"looked": uuid.uuid4().hex}}}, namespace)).ok  # noqa: B018
+        status = await budget_status(api, namespace, "x")
+        assert numbers(status) == (3, 1, 2, 0), status
+        return True
 
     await eventually(look, patience=150)
     await api.delete(CRDS, definition["metadata"]["name"])

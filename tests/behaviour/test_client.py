@@ -23,7 +23,7 @@ from herder.kube.resources import BUDGETS, CONFIG_MAPS, NAMESPACES, NODES, PODS,
 from tests.behaviour.clients import admin_of, cluster_of, connected, write_kubeconfig
 from tests.behaviour.crds import definition, install
 from tests.behaviour.disruptions import NOBODY, budget, budget_status, eviction, running_pod
-from tests.behaviour.manifests import config_map, node, pod
+from tests.behaviour.manifests import absent_node, config_map, node, pod
 from tests.engines.api import Api
 from tests.engines.engine import Engine
 from tests.engines.resources import CONFIG_MAPS as STORED_MAPS
@@ -101,7 +101,7 @@ async def test_a_delete_hits_only_the_object_that_was_meant(client: Client, name
 
 
 async def test_a_pod_goes_at_once_when_no_grace_is_given(client: Client, namespace: str) -> None:
-    await client.create(PODS, pod("p", nodeName="no-such-node"), namespace)
+    await client.create(PODS, pod("p", nodeName=absent_node(namespace)), namespace)
     await client.delete(PODS, Key(namespace, "p"), grace_period_seconds=0)
     assert await client.find(PODS, Key(namespace, "p")) is None
 

@@ -1,6 +1,6 @@
 """Deleting what a selector chooses."""
 
-from tests.behaviour.manifests import config_map, pod
+from tests.behaviour.manifests import absent_node, config_map, pod
 from tests.engines.api import Api
 from tests.engines.resources import PODS, SECRETS
 
@@ -51,7 +51,7 @@ async def test_finalizers_and_grace_hold_as_in_a_single_delete(api: Api, namespa
     assert left["metadata"]["name"] == "held"
     assert left["metadata"]["deletionTimestamp"]
     await api.patch(SECRETS, "held", {"metadata": {"finalizers": None}}, namespace)
-    await api.create(PODS, pod("a", nodeName="no-such-node"), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     await api.delete_collection(PODS, namespace, {"gracePeriodSeconds": 9})
     assert (await api.get(PODS, "a", namespace)).ok["metadata"]["deletionGracePeriodSeconds"] == 9
     await api.delete_collection(PODS, namespace, {"gracePeriodSeconds": 0})

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from tests.behaviour.manifests import config_map, pod
+from tests.behaviour.manifests import absent_node, config_map, pod
 from tests.engines.api import Api
 from tests.engines.resources import CONFIG_MAPS, PODS
 
 HOLD = "example.com/hold"
-ELSEWHERE = "no-such-node"  # nobody reports for it, so nothing ends its pods
 
 
 async def held(api: Api, namespace: str, *finalizers: str) -> dict[str, Any]:
@@ -90,7 +89,7 @@ async def test_a_pod_that_no_node_runs_goes_at_once(api: Api, namespace: str) ->
 
 
 async def test_a_pod_on_a_node_stays_for_its_grace_period(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     metadata = (await api.delete(PODS, "a", namespace)).ok["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == 30
     assert metadata["deletionTimestamp"] > metadata["creationTimestamp"]
@@ -99,15 +98,15 @@ async def test_a_pod_on_a_node_stays_for_its_grace_period(api: Api, namespace: s
 
 
 async def test_the_grace_period_is_the_pods_own_unless_the_delete_says_another(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("own", nodeName=ELSEWHERE, terminationGracePeriodSeconds=7), namespace)
-    await api.create(PODS, pod("said", nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("own", nodeName=absent_node(namespace), terminationGracePeriodSeconds=7), namespace)
+    await api.create(PODS, pod("said", nodeName=absent_node(namespace)), namespace)
     assert (await api.delete(PODS, "own", namespace)).ok["metadata"]["deletionGracePeriodSeconds"] == 7
     said = await api.delete(PODS, "said", namespace, {"gracePeriodSeconds": 3})
     assert said.ok["metadata"]["deletionGracePeriodSeconds"] == 3
 
 
 async def test_a_grace_period_can_be_shortened_but_not_stretched(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     first = (await api.delete(PODS, "a", namespace)).ok["metadata"]
     longer = (await api.delete(PODS, "a", namespace, {"gracePeriodSeconds": 60})).ok["metadata"]
     assert (longer["deletionGracePeriodSeconds"], longer["deletionTimestamp"]) == (30, first["deletionTimestamp"])
@@ -117,21 +116,21 @@ async def test_a_grace_period_can_be_shortened_but_not_stretched(api: Api, names
 
 
 async def test_a_delete_without_grace_ends_the_pod(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     await api.delete(PODS, "a", namespace)
     assert (await api.delete(PODS, "a", namespace, {"gracePeriodSeconds": 0})).code == 200
     assert (await api.get(PODS, "a", namespace)).code == 404
 
 
 async def test_a_pod_that_has_ended_needs_no_grace(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     await api.patch(PODS, "a", {"status": {"phase": "Succeeded"}}, namespace, "status")
     await api.delete(PODS, "a", namespace)
     assert (await api.get(PODS, "a", namespace)).code == 404
 
 
 async def test_a_finalizer_holds_a_pod_whose_grace_is_over(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", {"finalizers": [HOLD]}, nodeName=ELSEWHERE), namespace)
+    await api.create(PODS, pod("a", {"finalizers": [HOLD]}, nodeName=absent_node(namespace)), namespace)
     await api.delete(PODS, "a", namespace, {"gracePeriodSeconds": 0})
     assert (await api.get(PODS, "a", namespace)).ok["metadata"]["deletionGracePeriodSeconds"] == 0
     await api.patch(PODS, "a", {"metadata": {"finalizers": None}}, namespace)

@@ -1,6 +1,6 @@
 """Who wrote what, as the API keeps it in metadata.managedFields."""
 
-from tests.behaviour.manifests import config_map, container, pod
+from tests.behaviour.manifests import absent_node, config_map, container, pod
 from tests.engines.api import Api, Json
 from tests.engines.resources import CONFIG_MAPS, PODS
 
@@ -71,7 +71,7 @@ async def test_items_of_lists_are_named_by_their_keys(api: Api, namespace: str) 
         resources={"requests": {"cpu": "1"}},
         volumeMounts=[{"name": "v", "mountPath": "/v"}],
     )
-    body = pod("a", containers=[one], volumes=[{"name": "v", "emptyDir": {}}], nodeName="no-such-node")
+    body = pod("a", containers=[one], volumes=[{"name": "v", "emptyDir": {}}], nodeName=absent_node(namespace))
     made = (await api.create(PODS, body, namespace, fieldManager="me")).ok
     leaf: Json = {}
     assert fields(made, "me") == {
@@ -106,7 +106,7 @@ async def test_items_of_lists_are_named_by_their_keys(api: Api, namespace: str) 
 
 
 async def test_a_write_of_the_status_is_recorded_apart(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName="no-such-node"), namespace, fieldManager="me")
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace, fieldManager="me")
     # Both times are given because the Go structs of a real server record them even where they are null.
     times = {"lastProbeTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True", **times}]}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.behaviour.manifests import config_map, pod
+from tests.behaviour.manifests import absent_node, config_map, pod
 from tests.engines.api import Api
 from tests.engines.resources import CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SECRETS
 
@@ -68,13 +68,13 @@ async def test_label_and_field_selectors_must_both_hold(api: Api, namespace: str
 
 async def test_pods_are_chosen_by_node_and_phase(api: Api, namespace: str) -> None:
     await api.create(PODS, pod("free"), namespace)
-    await api.create(PODS, pod("placed", nodeName="no-such-node", restartPolicy="Never", schedulerName="mine"), namespace)
+    await api.create(PODS, pod("placed", nodeName=absent_node(namespace), restartPolicy="Never", schedulerName="mine"), namespace)
     await api.patch(PODS, "placed", {"status": {"phase": "Running"}}, namespace, "status")
 
     async def chosen(selector: str) -> list[str]:
         return (await api.list(PODS, namespace, fieldSelector=selector)).names
 
-    assert await chosen("spec.nodeName=no-such-node") == ["placed"]
+    assert await chosen(f"spec.nodeName={absent_node(namespace)}") == ["placed"]
     assert await chosen("spec.nodeName=") == ["free"]
     assert await chosen("spec.nodeName!=") == ["placed"]
     assert await chosen("status.phase=Running") == ["placed"]

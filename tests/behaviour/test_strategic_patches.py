@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.manifests import container, pod, workload
+from tests.behaviour.manifests import absent_node, container, pod, workload
 from tests.engines.api import Api, Json, Reply
 from tests.engines.resources import BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
 
@@ -140,7 +140,7 @@ async def test_a_selector_of_a_budget_is_replaced_as_a_whole(api: Api, namespace
 
 
 async def test_conditions_of_a_status_are_merged_by_their_type(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName="no-such-node"), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     for kind in ("Ready", "Other"):
         patch = {"status": {"conditions": [{"type": kind, "status": "True"}]}}
         await api.patch(PODS, "a", patch, namespace, "status", kind="strategic")

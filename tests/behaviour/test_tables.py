@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.manifests import config_map, node, pod, workload
+from tests.behaviour.manifests import absent_node, config_map, node, pod, workload
 from tests.engines.api import Api, Json
 from tests.engines.resources import BUDGETS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, PODS, SECRETS
 
@@ -42,14 +42,14 @@ async def test_pods(api: Api, namespace: str) -> None:
 
 
 async def test_a_pod_that_runs_and_one_that_is_going(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName="no-such-node"), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
     running = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
     container = {"name": "main", "ready": True, "restartCount": 2, "image": "i", "imageID": "", "state": running}
     status = {"phase": "Running", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "containerStatuses": [container]}
     await api.patch(PODS, "a", {"status": status}, namespace, "status")
     row = cells((await api.get(PODS, "a", namespace, accept=TABLE)).ok)
     assert (row["Ready"], row["Status"], row["Restarts"]) == ("1/1", "Running", "2")
-    assert (row["IP"], row["Node"]) == ("10.1.2.3", "no-such-node")
+    assert (row["IP"], row["Node"]) == ("10.1.2.3", absent_node(namespace))
     await api.delete(PODS, "a", namespace)
     assert cells((await api.get(PODS, "a", namespace, accept=TABLE)).ok)["Status"] == "Terminating"
 

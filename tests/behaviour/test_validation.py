@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.manifests import config_map, container, pod, workload
+from tests.behaviour.manifests import absent_node, config_map, container, pod, workload
 from tests.engines.api import Api, Json
 from tests.engines.resources import (
     BUDGETS,
@@ -84,7 +84,7 @@ async def test_a_priority_class_that_is_not_there_is_forbidden(api: Api, namespa
 
 
 async def test_a_pod_may_change_its_images_and_little_else(api: Api, namespace: str) -> None:
-    await api.create(PODS, pod("a", nodeName="no-such-node"), namespace)
+    await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)
 
     def change(value: Any, path: str) -> Any:
         return api.patch(PODS, "a", [{"op": "add", "path": path, "value": value}], namespace, kind="json")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.behaviour.manifests import config_map, pod
+from tests.behaviour.manifests import absent_node, config_map, pod
 from tests.engines.api import Api
 from tests.engines.resources import NAMESPACES, PODS, SECRETS
 
@@ -82,7 +82,7 @@ async def test_a_selector_turns_changes_into_comings_and_goings(api: Api, namesp
 
 
 async def test_a_field_selector_does_too(api: Api, namespace: str) -> None:
-    created = (await api.create(PODS, pod("a", nodeName="no-such-node"), namespace)).ok
+    created = (await api.create(PODS, pod("a", nodeName=absent_node(namespace)), namespace)).ok
     version = created["metadata"]["resourceVersion"]
     async with api.watch(PODS, namespace, resourceVersion=version, fieldSelector="status.phase=Running") as watch:
         for phase in ("Running", "Succeeded"):
