@@ -68,6 +68,9 @@ class BuiltinStrategy:
     def default(self, obj: Document) -> None:
         builtin.default(self._group, self._kind, obj)
 
+    def default_status(self, obj: Document) -> None:
+        self.default(obj)
+
     def prepare_create(self, obj: Document) -> None:
         builtin.prepare_for_create(self._group, self._kind, obj)
         if self._protection is not None and self._protection not in finalizers_of(obj):
@@ -209,6 +212,12 @@ class CustomStrategy:
         self._schema.apply_defaults(obj)
         if self._default is not None:
             self._default(obj)
+
+    def default_status(self, obj: Document) -> None:
+        part = {"status": obj.pop("status")} if "status" in obj else {}
+        self._schema.apply_defaults(part)
+        if "status" in part:
+            obj["status"] = part["status"]
 
     def prepare_create(self, obj: Document) -> None:
         obj["metadata"]["generation"] = 1

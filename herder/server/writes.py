@@ -245,11 +245,13 @@ class Writes:
     def _prepare_update(self, served: Served, new: Document, old: Document, intent: Intent) -> None:
         carry_over(new, old)
         strategy = served.strategy
-        if not intent.partial:
-            strategy.default(new)
         if intent.subresource == "status":
+            if not intent.partial:
+                strategy.default_status(new)
             strategy.prepare_status(new, old)
-        elif intent.subresource == "finalize":
+            return
+        strategy.default(new)
+        if intent.subresource == "finalize":
             strategy.prepare_finalize(new, old)
         else:
             strategy.prepare_update(new, old)

@@ -7,23 +7,39 @@ from typing import Any
 
 from herder.server.schema.formats import string_format
 from herder.server.schema.node import Node
-from herder.server.schema.values import check_value
+from herder.server.schema.values import check_value, integer_range
 
 Fits = Callable[[Any], bool]
+# An object, and what it was before (an empty one, where it is new).
+Changed = Callable[[dict[str, Any], dict[str, Any]], bool]
 _LIMITS = (
     "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
     "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not",
 )  # fmt: skip
 
 
-def compile_quick(root: Node) -> Fits:
-    """True: nothing is wrong with the values. False: the exact walk decides."""
-    return _compile(root, {}) or _anything
+def compile_quick(root: Node) -> Changed:
+    """True: nothing is wrong with the values. False: the exact walk decides. Fields that are the very same as before are not looked
+    at: most writes reach the status alone, and what was let in stays."""
+    known: dict[int, Fits | None] = {}
+    own, pairs, required = _own(root), _fields(root, known), _required(root)
+    additional = _compile(root.additional, known) if root.additional is not None else None
 
+    def fits(value: dict[str, Any], old: dict[str, Any]) -> bool:
+        if own is not None and not own(value):
+            return False
+        for name in required:
+            if name not in value:
+                return False
+        for name, check in pairs:
+            one = value.get(name)
+            if one is not None and one is not old.get(name) and not check(one):
+                return False
+        return additional is None or all(
+            additional(one) for key, one in value.items() if key not in root.properties and one is not None
+        )
 
-def _anything(value: Any) -> bool:
-    del value
-    return True
+    return fits
 
 
 def _compile(node: Node, known: dict[int, Fits | None]) -> Fits | None:
@@ -48,15 +64,30 @@ def _own(node: Node) -> Fits | None:
     formatted = not node.builtin and node.format and node.types in ((), ("string",))
     if not formatted and not any(keyword in node.raw for keyword in _LIMITS):
         return None
-    raw = node.raw
-    if formatted and node.type == "string" and not set(raw) & set(_LIMITS):
+    raw, limits = node.raw, set(node.raw) & set(_LIMITS)
+    if formatted and node.type == "string" and not limits:
         return string_format(node.format)
-    if set(raw) & set(_LIMITS) == {"enum"} and node.type == "string" and not formatted:
+    if limits == {"enum"} and node.type == "string" and not formatted:
         allowed = frozenset(raw["enum"])
         return lambda value: value in allowed
-    if node.type in ("object", "array") and not set(raw) & {"enum", "allOf", "anyOf", "oneOf", "not", "uniqueItems"}:
+    if limits <= {"minLength", "maxLength"} and node.type == "string" and not formatted:
+        return _long_enough(raw)
+    if limits <= {"minimum", "maximum"} and node.type == "integer" and not {"exclusiveMinimum", "exclusiveMaximum"} & set(raw):
+        return _between(node)
+    if node.type in ("object", "array") and not limits & {"enum", "allOf", "anyOf", "oneOf", "not", "uniqueItems"}:
         return _sized(raw)
     return _exact(node)
+
+
+def _long_enough(raw: dict[str, Any]) -> Fits:
+    low, high = raw.get("minLength", 0), raw.get("maxLength", 1 << 62)
+    return lambda value: type(value) is str and low <= len(value) <= high
+
+
+def _between(node: Node) -> Fits:
+    least, most = integer_range(node)
+    low, high = max(node.raw.get("minimum", least), least), min(node.raw.get("maximum", most), most)
+    return lambda value: type(value) is int and low <= value <= high
 
 
 def _exact(node: Node) -> Fits:
@@ -88,12 +119,10 @@ def _each_item(inner: Fits | None) -> Fits | None:
 
 
 def _object(node: Node, known: dict[int, Fits | None]) -> Fits | None:
-    inner = {name: found for name, child in node.properties.items() if (found := _compile(child, known))}
-    required = () if node.builtin else node.required
+    pairs, required = _fields(node, known), _required(node)
     additional = _compile(node.additional, known) if node.additional is not None else None
-    if not inner and not required and additional is None:
+    if not pairs and not required and additional is None:
         return None
-    pairs = tuple(inner.items())
 
     def fits(value: Any) -> bool:
         for name in required:
@@ -108,6 +137,14 @@ def _object(node: Node, known: dict[int, Fits | None]) -> Fits | None:
         )
 
     return fits
+
+
+def _fields(node: Node, known: dict[int, Fits | None]) -> tuple[tuple[str, Fits], ...]:
+    return tuple((name, found) for name, child in node.properties.items() if (found := _compile(child, known)))
+
+
+def _required(node: Node) -> tuple[str, ...]:
+    return () if node.builtin else tuple(node.required)
 
 
 def _both(first: Fits | None, second: Fits | None) -> Fits | None:

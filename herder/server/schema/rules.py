@@ -66,12 +66,14 @@ class Rules:
         self.properties: dict[str, Rules] = {}
         self.items: Rules | None = None
         self.additional: Rules | None = None
+        # Whether any rule here or below compares with what was before: others have nothing to say of what stays as it was.
+        self.compares = any(rule.uses_old for rule in rules)
 
     def check(self, obj: Any, old: Any, out: list[Problem]) -> None:
         self._check(obj, ABSENT if old is None else old, "", None, out)
 
     def _check(self, value: Any, old: Any, path: str, parent: Pair, out: list[Problem]) -> None:
-        if value is None:
+        if value is None or (value is old and not self.compares):
             return
         pair: Pair = (value, old) if old is not ABSENT else parent
         if self.rules:
@@ -173,11 +175,12 @@ def _compile(node: Node, type_: Type | None) -> Rules | None:
     made = Rules(node, [_rule(one, type_, node) for one in raw_rules if one.get("rule", "").strip()])
     if type_.fields is not None:
         for name, child in node.properties.items():
-            below = _compile(child, type_.fields.get(name))
-            if below is not None:
-                made.properties[name] = below
+            if (rules := _compile(child, type_.fields.get(name))) is not None:
+                made.properties[name] = rules
     if node.items is not None and type_.name == "list":
         made.items = _compile(node.items, type_.of[0])
     if node.additional is not None and type_.name == "map":
         made.additional = _compile(node.additional, type_.of[1])
-    return made if made.rules or made.properties or made.items or made.additional else None
+    below = [*made.properties.values(), *(one for one in (made.items, made.additional) if one is not None)]
+    made.compares = made.compares or any(one.compares for one in below)
+    return made if made.rules or below else None

@@ -84,8 +84,7 @@ class Schema:
         With `old` this is an update: rules may compare, and what was wrong and did not change is left alone.
         """
         found: list[Problem] = []
-        # The encoder and the decoder of bytes are so quick that asking them costs less than a walk through the values.
-        if not ((typed or self.accepts(msgspec.json.encode(obj))) and self._quick(obj)):
+        if not ((typed or self._is_typed(obj, old or {})) and self._quick(obj, old or {})):
             check_value(obj, self.root, "", found, ABSENT if old is None else old)
         if self.builtin:
             return found
@@ -99,6 +98,11 @@ class Schema:
             else:
                 self._rules.check(obj, old, found)
         return found
+
+    def _is_typed(self, obj: dict[str, Any], old: dict[str, Any]) -> bool:
+        """The encoder and the decoder of bytes are so quick that asking them costs less than a walk through the values."""
+        changed = {field: value for field, value in obj.items() if value is not old.get(field)}
+        return self.accepts(msgspec.json.encode(changed))
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None, found: list[Problem]) -> None:
         repeated: list[Problem] = []

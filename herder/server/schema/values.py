@@ -131,8 +131,12 @@ def _check_number(value: int | float, node: Node, path: str, out: list[Problem])
         out.append(problems.invalid(where, value, f"{path} in body should be {words} {_number(high)}"))
 
 
+def integer_range(node: Node) -> tuple[int, int]:
+    return _INT32 if node.format == "int32" else _INT64
+
+
 def _check_range(value: int | float, node: Node, path: str, out: list[Problem]) -> None:
-    low, high = _INT32 if node.format == "int32" else _INT64
+    low, high = integer_range(node)
     if not low <= value <= high or not float(value).is_integer():
         form = f"with format {node.format}" if node.format in ("int32", "int64") else "(default format)"
         out.append(problems.invalid(NO_PATH, "", f"Checked value must be of type integer {form} in {path}"))
