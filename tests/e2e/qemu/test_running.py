@@ -13,6 +13,7 @@ import pytest
 
 from herder.api import reasons
 from herder.nodes.runtimes.base import Refused
+from herder.nodes.runtimes.qemu import process
 from herder.nodes.runtimes.qemu.trimming import BLOCK, trim
 from tests.e2e.guest.machine import assert_unbroken
 from tests.e2e.program import is_running
@@ -124,7 +125,12 @@ async def test_nothing_is_left_of_a_removed_guest(node: Node) -> None:
     await node.runtime.remove(guest)
 
 
-async def test_its_folder_is_its_owners_alone_and_its_process_not_roots(node: Node) -> None:
+@pytest.mark.parametrize("way", ["by a program", "by ourselves"])
+async def test_its_folder_is_its_owners_alone_and_its_process_not_roots(
+    node: Node, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way == "by ourselves":
+        monkeypatch.setattr(process, "can_become", lambda run_as: False)
     guest = await node.start()
     folder = node.folder / "guests" / guest
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -133,7 +139,9 @@ async def test_its_folder_is_its_owners_alone_and_its_process_not_roots(node: No
     assert "0" not in fields["Uid"].split()
     assert fields["Seccomp"] == "2"
     assert int(fields["CapEff"], 16) == 0
-    assert re.search(r"Max core file size +0 +0 ", Path(f"/proc/{node.pid(guest)}/limits").read_text())
+    limits = Path(f"/proc/{node.pid(guest)}/limits").read_text()
+    assert re.search(r"Max core file size +0 +0 ", limits)
+    assert re.search(rf"Max open files +{process.MOST_FILES} ", limits)
 
 
 async def test_a_qemu_that_cannot_start_says_why_and_leaves_nothing(node: Node) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
-import resource
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +16,11 @@ import msgspec
 from herder.nodes.runtimes.qemu.record import ProcessRecord
 
 PROC = Path("/proc")
-# No core dumps (they hold the guest's memory), and no more open files than disks and sockets can need.
-LIMITS = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 4096))
+# No core dumps (they hold the guest's memory), and no more open files than disks and sockets can need. Set by a shell that becomes
+# QEMU: QEMU takes as much as it may, and from outside one would need a right that not even root has everywhere.
+MOST_FILES = 4096
+_LIMITED = ("sh", "-c", f'ulimit -c 0; ulimit -n {MOST_FILES} 2>/dev/null; exec "$@"', "sh")
+_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 
 
 class RunAs(msgspec.Struct, frozen=True):
@@ -79,26 +82,36 @@ def start(
     command: Sequence[str], folder: Path, log: int, descriptors: Sequence[int], run_as: RunAs | None, timezone: str = ""
 ) -> subprocess.Popen[bytes]:
     """In a session of its own, so that what ends the agent does not end it. Its current folder tells whose it is."""
+    other = run_as if run_as is not None and not can_become(run_as) else None
     return subprocess.Popen(
-        command,
+        [*_LIMITED, *(becoming(run_as) if run_as is not None and other is None else ()), *command],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
         pass_fds=descriptors,
         start_new_session=True,
-        env={"PATH": os.defpath, "LC_ALL": "C", **({"TZ": timezone} if timezone else {})},
-        user=run_as.uid if run_as else None,
-        group=run_as.gid if run_as else None,
-        extra_groups=list(run_as.groups) if run_as else None,
-        # From outside it would need a right that not even root has everywhere.
-        preexec_fn=_limit,
+        env=_ENVIRONMENT | ({"TZ": timezone} if timezone else {}),
+        user=other.uid if other else None,
+        group=other.gid if other else None,
+        extra_groups=list(other.groups) if other else None,
     )
 
 
-def _limit() -> None:
-    for limit, value in LIMITS:
-        resource.setrlimit(limit, (value, value))
+def becoming(run_as: RunAs) -> list[str]:
+    """A program that becomes that user and then the one that follows. To do that ourselves we would have to fork, which copies the
+    tables of all our memory and makes us touch each page of it anew: more than all else that a start costs us."""
+    groups = f"--groups={','.join(map(str, run_as.groups))}" if run_as.groups else "--clear-groups"
+    return ["setpriv", f"--reuid={run_as.uid}", f"--regid={run_as.gid}", groups, "--no-new-privs", "--"]
+
+
+@functools.cache
+def can_become(run_as: RunAs) -> bool:
+    """Not every system has it, and some have one that knows less."""
+    try:
+        return not subprocess.run([*becoming(run_as), "true"], env=_ENVIRONMENT, capture_output=True, check=False).returncode
+    except OSError:
+        return False
 
 
 def describe(pid: int) -> ProcessRecord | None:
