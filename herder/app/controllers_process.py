@@ -121,7 +121,7 @@ class Process:
             finally:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LAST_EVENTS):
-                        await self._recorder.wait_written()
+                        await self._recorder.wait_written(hurry=True)
                 for helper in helpers:
                     helper.cancel()
 

@@ -2,11 +2,15 @@
 
 The same told again (object, reason, message) becomes a series of one Event: how often, and when last. Each object may have 25
 writes at once and then one in five minutes, as with client-go; repetitions above that are counted, and go with the next write.
+
+What is told is less urgent than what is done. So it takes a share of the time only: where writes take long, because much is being
+done, it waits longer between them, and comes a little later.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 
 import msgspec
@@ -19,13 +23,19 @@ from herder.kube.bucket import Bucket, Rate
 from herder.kube.client import Client, Document
 from herder.kube.errors import AlreadyExists, KubeError, NotFound, ServerFailed, Unreachable
 from herder.kube.metrics import EVENT_RESULTS, metrics_of
-from herder.kube.resources import EVENTS, Key, reference
+from herder.kube.resources import EVENTS, Key, reference, written
 
 log = structlog.get_logger()
 ABOUT_ONE_OBJECT = Rate(burst=25, per_second=1 / 300)
 # Those told for longest ago are forgotten first: what they tell next is a new Event.
 MOST_REMEMBERED = 4096
-MOST_WAITING = 1000
+# A storm's: those of 2,500 machines that start at once, some 10 MB.
+MOST_WAITING = 10_000
+# About so many objects at once: one commit of the server is enough for all of them.
+AT_ONCE = 32
+# After that, as often as long as it took.
+REST = 30.0
+LONGEST_REST = 2.0
 # client-go's: a series that was silent for so long is over.
 SERIES_ENDS = 360.0
 MOST_TRIES = 12
@@ -33,6 +43,7 @@ TRY_AGAIN = 10.0
 LONGEST_NOTE = 1024
 LONGEST_WORD = 128
 LONGEST_NAME = 253
+_EVENTS = written(EVENTS)
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -51,6 +62,7 @@ class Series(msgspec.Struct):
     """One Event object, and how much of it is written."""
 
     key: Key
+    about: Key
     document: Document
     count: int = 1
     written: int = 0
@@ -79,6 +91,7 @@ class Recorder:
         self._series: OrderedDict[Told, Series] = OrderedDict()
         self._buckets: OrderedDict[tuple[str, Key, str], Bucket] = OrderedDict()
         self._waiting: OrderedDict[Key, Series] = OrderedDict()
+        self._hurry = asyncio.Event()
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -92,17 +105,37 @@ class Recorder:
         self._tell("Warning", thing, reason, message, action)
 
     async def run(self) -> None:
-        """Writes what was told, in the order in which it was told, for ever."""
+        """Writes what was told, in the order in which it was told about an object, for ever."""
         while True:
             await self._news.wait()
-            while self._waiting:
-                _, series = self._waiting.popitem(last=False)
-                await self._write(series)
             self._news.clear()
-            self._idle.set()
+            while self._waiting:
+                began = self._clock()
+                async with asyncio.TaskGroup() as group:
+                    for series in self._next():
+                        group.create_task(self._write(series))
+                if not self._waiting:
+                    self._idle.set()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(REST * (self._clock() - began), LONGEST_REST)):
+                        await self._hurry.wait()
 
-    async def wait_written(self) -> None:
-        """Until nothing waits to be written."""
+    def _next(self) -> list[Series]:
+        """What has waited for longest, until there is a second one about the same object."""
+        found: dict[Key, Series] = {}
+        for series in self._waiting.values():
+            about = series.about
+            if about in found or len(found) == AT_ONCE:
+                break
+            found[about] = series
+        for series in found.values():
+            del self._waiting[series.key]
+        return list(found.values())
+
+    async def wait_written(self, *, hurry: bool = False) -> None:
+        """Until nothing waits to be written. `hurry`: nothing else is done any more, so it need not rest."""
+        if hurry:
+            self._hurry.set()
         await self._idle.wait()
 
     def _tell(self, type_: str, thing: Identified, reason: str, message: str, action: str) -> None:
@@ -168,7 +201,7 @@ class Recorder:
             "reportingController": self._component,
             "reportingInstance": self._instance,
         }
-        return Series(key, document)
+        return Series(key, told.about, document)
 
     def _name(self, about: str) -> str:
         """The object's name and something that is never the same again."""
@@ -202,16 +235,16 @@ class Recorder:
     async def _create(self, series: Series) -> str:
         body = {**series.document, **({"series": _series(series)} if series.count > 1 else {})}
         try:
-            await self._client.create(EVENTS, body)
+            await self._client.create(_EVENTS, body)
         except AlreadyExists:
             # The name is ours alone: an earlier try was done, only its answer was lost.
             if series.count > 1:
-                await self._client.patch(EVENTS, series.key, {"series": _series(series)})
+                await self._client.patch(_EVENTS, series.key, {"series": _series(series)})
         return "created"
 
     async def _patch(self, series: Series) -> str:
         try:
-            await self._client.patch(EVENTS, series.key, {"series": _series(series)})
+            await self._client.patch(_EVENTS, series.key, {"series": _series(series)})
         except NotFound:
             # It was old enough to go.
             return await self._create(series)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -68,6 +68,22 @@ class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
 
 
 Anything = Resource[Any]
+
+
+class Version(msgspec.Struct, frozen=True):
+    resource_version: str = msgspec.field(name="resourceVersion")
+
+
+class Written(Identified, msgspec.Struct, frozen=True):
+    """What most who write want of the answer: which version it has become. The rest comes with the watch, and is read there."""
+
+    metadata: Version
+
+
+@cache
+def written(resource: Anything) -> Resource[Written]:
+    """The same kind, of which only that is read."""
+    return msgspec.structs.replace(resource, view=Written)
 
 
 def _core(view: type[V], plural: str, group: str = "", version: str = "v1", namespaced: bool = True, kind: str = "") -> Resource[V]:

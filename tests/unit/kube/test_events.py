@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
+import pytest
 from prometheus_client import CollectorRegistry
 
 from herder.api import core
 from herder.api.core import EventsEvent
+from herder.kube import events
 from herder.kube.client import Client, Selection
-from herder.kube.events import MOST_WAITING, Recorder
+from herder.kube.events import AT_ONCE, Recorder
 from herder.kube.metrics import EVENT_RESULTS
 from herder.kube.resources import CONFIG_MAPS, EVENTS, NODES, Key
 from herder.kube.transport import Call
@@ -148,14 +150,60 @@ def test_repetitions_above_the_limit_are_counted_and_go_with_the_next_write() ->
     at_a_desk(scenario)
 
 
-def test_telling_never_waits_and_what_is_too_much_is_dropped_and_counted() -> None:
+def test_telling_never_waits_and_what_is_too_much_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_WAITING", 500)
+
     async def scenario(desk: Desk) -> None:
         desk.line.cut = True
-        for number in range(MOST_WAITING + 100):
+        for number in range(600):
             desk.recorder.normal(thing(f"thing-{number}"), "Told", "While nobody listens.")
         assert desk.counted() == {"overflowed": 100}
         desk.line.cut = False
-        assert len(await desk.events()) == MOST_WAITING
+        assert len(await desk.events()) == 500
+
+    at_a_desk(scenario)
+
+
+def tell_of_many(desk: Desk, count: int) -> None:
+    for number in range(count):
+        desk.recorder.normal(thing(f"thing-{number}"), "Told", "One of many.")
+
+
+@pytest.mark.parametrize(("took", "rest"), [(0.0, 0.0), (0.02, 0.6), (5.0, 2.0)])
+def test_where_writes_take_long_there_is_time_for_others_between_them(took: float, rest: float) -> None:
+    async def scenario(desk: Desk) -> None:
+        clock = asyncio.get_running_loop().time
+        desk.line.seconds, began = took, clock()
+        tell_of_many(desk, 3 * AT_ONCE)
+        assert len(await desk.events()) == 3 * AT_ONCE
+        assert clock() - began == pytest.approx(3 * took + 2 * rest)
+        tell_of_many(desk, 1)
+        await desk.recorder.wait_written()
+        assert clock() - began == pytest.approx(4 * took + 3 * rest), "who tells slowly is not quicker than who tells all at once"
+
+    at_a_desk(scenario)
+
+
+def test_at_the_end_there_is_nothing_to_rest_for() -> None:
+    async def scenario(desk: Desk) -> None:
+        clock = asyncio.get_running_loop().time
+        desk.line.seconds, began = 5.0, clock()
+        tell_of_many(desk, 3 * AT_ONCE)
+        await asyncio.sleep(6)
+        await desk.recorder.wait_written(hurry=True)
+        assert clock() - began == pytest.approx(16)
+
+    at_a_desk(scenario)
+
+
+def test_what_is_told_about_one_object_keeps_its_order() -> None:
+    async def scenario(desk: Desk) -> None:
+        for note in ("First.", "Second.", "Third."):
+            desk.recorder.normal(thing(), "Told", note)
+            desk.recorder.normal(thing("other", "u-2"), "Told", note)
+        found = sorted(await desk.events(), key=lambda event: int(event.metadata.resource_version or ""))
+        for name in ("thing", "other"):
+            assert [event.note for event in found if event.regarding.name == name] == ["First.", "Second.", "Third."]
 
     at_a_desk(scenario)
 
