@@ -13,10 +13,19 @@ from herder.kube.cache import Cache, Stored
 from herder.kube.client import JSON_PATCH, STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from herder.kube.events import Recorder
-from herder.kube.resources import Key
+from herder.kube.resources import Key, written
 from herder.rules.plans import Delete, Document, Event
 
 K = TypeVar("K", bound=Identified)
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """Of a whole object nothing but its status is read."""
+
+    status: Document = {}
+
+
+_shown = msgspec.json.Decoder(_Shown)
 
 
 class InTheWay(KubeError):
@@ -35,12 +44,13 @@ class Hands:
         key = Key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
         resource = cache.resource
         try:
-            made = await self._client.create(resource, document)
+            version = (await self._client.create(written(resource), document)).metadata.resource_version
         except AlreadyExists:
-            made = await self._client.get(resource, key)
-            if made.controller_uid != owner_uid:
+            found = await self._client.get(resource, key)
+            if found.controller_uid != owner_uid:
                 raise InTheWay(f"{resource.kind} {key} exists and belongs to someone else") from None
-        await cache.wait_seen(made.metadata.resource_version)
+            version = found.metadata.resource_version
+        await cache.wait_seen(version)
 
     async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete, version: str = "") -> None:
         """That very object; another one of its name stays. With a version also one that has changed since."""
@@ -60,7 +70,8 @@ class Hands:
     async def patch(self, cache: Cache[Any], stored: Stored[Any], patch: Document, subresource: str = "") -> None:
         """With the identity of the object, so that another one of its name is left alone."""
         metadata = {**patch.get("metadata", {}), "uid": stored.uid}
-        made = await self._client.patch(cache.resource, stored.key, {**patch, "metadata": metadata}, subresource=subresource)
+        wanted = {**patch, "metadata": metadata}
+        made = await self._client.patch(written(cache.resource), stored.key, wanted, subresource=subresource)
         await cache.wait_seen(made.metadata.resource_version)
 
     async def hold(self, cache: Cache[K], stored: Stored[K], finalizer: str) -> Stored[K]:
@@ -84,15 +95,14 @@ class Hands:
         except Invalid as error:
             raise Conflict(409, "Conflict", str(error)) from error
 
-    async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document) -> None:
-        """The status, where it is another one. By server-side apply: what we no longer say is taken away."""
-        known = msgspec.json.decode(stored.raw).get("status", {})
-        if known == status:
+    async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document, *, unchanged: bool = False) -> None:
+        """The status, where it is another one. By server-side apply: what we no longer say is taken away. `unchanged`: only of what
+        we have seen. Where a status tells more than can be seen anew, an old one that arrives late must not come in its place."""
+        if _shown.decode(stored.raw).status == status:
             return
+        wanted = {"metadata": _identity(stored, unchanged), "status": status}
         try:
-            made = await self._client.apply(
-                cache.resource, stored.key, {"metadata": {"uid": stored.uid}, "status": status}, subresource="status"
-            )
+            made = await self._client.apply(written(cache.resource), stored.key, wanted, subresource="status")
         except NotFound:
             return
         await cache.wait_seen(made.metadata.resource_version)
@@ -101,12 +111,18 @@ class Hands:
         self, cache: Cache[Any], stored: Stored[Any], conditions: Sequence[Document], *, unchanged: bool = False
     ) -> None:
         """Conditions of something whose status is another's to write; all others stay. `unchanged`: only of what we have seen."""
-        metadata = {"uid": stored.uid, **({"resourceVersion": str(stored.version)} if unchanged else {})}
-        patch = {"metadata": metadata, "status": {"conditions": list(conditions)}}
-        made = await self._client.patch(cache.resource, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH)
+        patch = {"metadata": _identity(stored, unchanged), "status": {"conditions": list(conditions)}}
+        made = await self._client.patch(
+            written(cache.resource), stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH
+        )
         await cache.wait_seen(made.metadata.resource_version)
 
     def tell(self, thing: Identified, events: tuple[Event, ...]) -> None:
         for event in events:
             record = self._recorder.normal if event.type == "Normal" else self._recorder.warning
             record(thing, event.reason, event.message)
+
+
+def _identity(stored: Stored[Any], unchanged: bool) -> Document:
+    """That very object, and that very state of it."""
+    return {"uid": stored.uid, **({"resourceVersion": str(stored.version)} if unchanged else {})}

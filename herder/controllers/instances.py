@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
+from herder.controllers.launchers import LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import BY_NODE, BY_OWNER, Cache, Change, Index, Stored, view_of
-from herder.kube.client import Selection
+from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, view_of
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.kit import Kit
@@ -31,7 +29,6 @@ from herder.kube.resources import (
     SECRETS,
     Anything,
     Key,
-    key_of,
 )
 from herder.rules.configuration import migration_configuration
 from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
@@ -40,7 +37,6 @@ from herder.rules.instances.observed import trust
 from herder.rules.migratability.waiting import demanded_level, waits
 
 WORKERS = 16
-LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
 
 
 def _needs(stored: Stored[VirtualMachineInstance]) -> Iterable[str]:
@@ -75,7 +71,7 @@ class Instances:
         self._world = kit.world
         self._hands = Hands(kit.client, kit.recorder)
         self._instances = kit.caches.of(INSTANCES)
-        self._pods = kit.caches.of(PODS, LAUNCHERS)
+        self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
         self._claims = kit.caches.of(CLAIMS)
         self._volumes = kit.caches.of(DATA_VOLUMES)
@@ -86,7 +82,7 @@ class Instances:
         self._settings = ClusterSettings(kit)
         self._instances.add_index(BY_NEED)
         self._instances.add_index(BY_AWAITED_LEVEL)
-        self._pods.add_index(BY_OWNER)
+        self._pods.add_index(LAUNCHERS_OF)
         self._pods.add_index(BY_NODE)
 
     @classmethod
@@ -112,9 +108,9 @@ class Instances:
                 queue.add(key)
         if trust(view_of(change.old)) == trust(view_of(change.new)):
             return
-        for pod in self._pods.by(BY_NODE, change.key.name):
-            if owner := self._pods.stored(key_of(pod)):
-                for key in controlled_by(INSTANCES)(owner):
+        for name in self._pods.keys_by(BY_NODE, change.key.name):
+            if (pod := self._pods.stored(name)) is not None:
+                for key in controlled_by(INSTANCES)(pod):
                     queue.add(key)
 
     def _awaiting_level(self) -> tuple[Key, ...]:
@@ -155,13 +151,13 @@ class Instances:
         hands.tell(stored.view, plan.events)
 
     def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
-        pods = sorted(self._pods.by(BY_OWNER, stored.uid), key=_age)
+        pods = sorted(self._pods.by(LAUNCHERS_OF, stored.uid), key=_age)
         names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
         awaits_level = any(demanded_level(pod) and waits(pod) for pod in pods)
         return InstanceSnapshot(
             instance=stored.view,
-            document=msgspec.json.decode(stored.raw),
+            raw=stored.raw,
             pods=tuple(pods),
             nodes=nodes,
             found=self._found(stored),

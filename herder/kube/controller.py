@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import itertools
 from typing import Literal, Protocol
 
 import msgspec
@@ -72,7 +73,8 @@ class Work:
         self._controller = controller
         self._queue = queue
         self._workers = workers
-        self._world = world
+        self._id = world.uid()[:8]
+        self._numbers = itertools.count(1)
         self._limit = limit
         metrics = metrics_of(registry)
         self._results = {result: metrics.reconciles.labels(controller.name, result) for result in RESULTS}
@@ -96,15 +98,18 @@ class Work:
                 self._queue.done(key)
 
     async def _one(self, key: Key) -> None:
-        """With an id in every line that is logged from in here, so that the lines of one reconcile can be found."""
+        """With an id in every line that is logged from in here, so that the lines of one reconcile can be found. A worker has a
+        context of its own, which nobody need tidy up: the next key is put in place of this one."""
         clock = asyncio.get_running_loop().time
-        with structlog.contextvars.bound_contextvars(controller=self._controller.name, key=str(key), reconcile=self._world.uid()):
-            began = clock()
-            try:
-                self._finished(key, await self._bounded(key))
-            except Exception as error:
-                self._failed(key, error)
-            self._seconds.observe(clock() - began)
+        structlog.contextvars.bind_contextvars(
+            controller=self._controller.name, key=str(key), reconcile=f"{self._id}-{next(self._numbers)}"
+        )
+        began = clock()
+        try:
+            self._finished(key, await self._bounded(key))
+        except Exception as error:
+            self._failed(key, error)
+        self._seconds.observe(clock() - began)
 
     async def _bounded(self, key: Key) -> Result:
         limit = asyncio.timeout(self._limit)

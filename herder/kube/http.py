@@ -11,8 +11,10 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 from multidict import CIMultiDict
@@ -144,15 +146,14 @@ class HttpTransport:
         return await self._request(call, await self._credentials.show())
 
     async def _request(self, call: Call, shown: Shown) -> aiohttp.ClientResponse:
-        patience = aiohttp.ClientTimeout(total=call.patience, sock_connect=CONNECT_PATIENCE)
+        query = f"?{urlencode(call.query)}" if call.query else ""
         try:
             return await self._session.request(
                 call.method,
-                URL(self._server + call.path, encoded=True),
-                params=call.query or None,
-                data=call.body or None,
+                URL(f"{self._server}{call.path}{query}", encoded=True),
+                data=aiohttp.BytesPayload(call.body) if call.body else None,
                 headers=_headers(call, shown),
-                timeout=patience,
+                timeout=_patience(call.patience),
                 ssl=shown.tls if shown.tls is not None else True,
                 server_hostname=self._server_name,
                 proxy=self._proxy,
@@ -160,6 +161,11 @@ class HttpTransport:
             )
         except FAILURES as error:
             raise _unreachable(call, error) from error
+
+
+@lru_cache
+def _patience(seconds: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_PATIENCE)
 
 
 def _headers(call: Call, shown: Shown) -> dict[str, str]:

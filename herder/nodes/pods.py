@@ -18,7 +18,7 @@ from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.controller import DONE, Later, Result
 from herder.kube.errors import Conflict, NotFound
 from herder.kube.queue import Queue
-from herder.kube.resources import PODS, Key, key_of
+from herder.kube.resources import PODS, Key, key_of, written
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
@@ -255,7 +255,7 @@ class PodKeeper:
         patch = {"metadata": {"uid": pod.uid}, "status": patch_of(known, wanted)}
         self._said.pop(pod.uid, None)
         try:
-            made = await self._client.patch(PODS, key_of(pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
+            made = await self._client.patch(written(PODS), key_of(pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
         except NotFound:
             log.info("a pod is gone before its status was written", pod=str(key_of(pod)))
         else:

@@ -9,10 +9,10 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
 from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.controllers.launchers import LAUNCHERS_IN, LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import BY_OWNER, Change, Stored, view_of
-from herder.kube.client import Selection
+from herder.kube.cache import Change, Stored, view_of
 from herder.kube.kit import Kit
 from herder.kube.resources import (
     CLAIMS,
@@ -38,7 +38,6 @@ from herder.rules.placement.gather import Everything, snapshot_of
 from herder.rules.policies import Policies
 from herder.rules.targets import Asked, added_by, impossible, why_waiting
 
-LAUNCHERS = Selection(labels=f"{labels.APP}={labels.LAUNCHER}")
 Document = dict[str, Any]
 
 
@@ -46,7 +45,7 @@ class Looking:
     def __init__(self, kit: Kit) -> None:
         self.migrations = kit.caches.of(MIGRATIONS)
         self.instances = kit.caches.of(INSTANCES)
-        self.pods = kit.caches.of(PODS, LAUNCHERS)
+        self.pods = kit.caches.of(PODS)
         self.nodes = kit.caches.of(NODES)
         self._namespaces = kit.caches.of(NAMESPACES)
         self.settings = ClusterSettings(kit)
@@ -54,7 +53,8 @@ class Looking:
         # Asked for only when somebody waits for a place; by then they have to be known.
         self._everything = [kit.caches.of(one) for one in (PODS, CLAIMS, VOLUMES, STORAGE_CLASSES)]
         self.migrations.add_index(BY_INSTANCE)
-        self.pods.add_index(BY_OWNER)
+        self.pods.add_index(LAUNCHERS_OF)
+        self.pods.add_index(LAUNCHERS_IN)
         self._policies = Policies()
         self._node_offers = Snapshot()
         kit.caches.of(POLICIES).subscribe(self._policy_changed)
@@ -105,9 +105,9 @@ class Looking:
     def _pods(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None) -> tuple[Pod, ...]:
         """Of an instance that is gone: those that remember this migration."""
         if instance is not None:
-            found = self.pods.by(BY_OWNER, instance.uid)
+            found = self.pods.by(LAUNCHERS_OF, instance.uid)
         else:
-            found = [pod for pod in self.pods.list(migration.namespace) if self._remembers(pod, migration)]
+            found = [pod for pod in self.pods.by(LAUNCHERS_IN, migration.namespace) if self._remembers(pod, migration)]
         return tuple(sorted(found, key=lambda pod: (str(pod.metadata.creation_timestamp), pod.name)))
 
     def _remembers(self, pod: Pod, migration: VirtualMachineInstanceMigration) -> bool:

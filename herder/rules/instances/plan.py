@@ -19,11 +19,15 @@ from herder.rules.migratability.waiting import demanded_level, not_reached
 from herder.rules.plans import Delete, Document, Event, plain, without_nothing
 
 FINISHED = ("Succeeded", "Failed")
+# A pod that is younger is about to get a node, or to be told why not: that it has none yet is not worth a write. Ages are of whole
+# seconds, so this is half a second at least.
+ABOUT_TO_BE_PLACED = 1.5
 
 
 class InstanceSnapshot(msgspec.Struct, frozen=True):
     instance: VirtualMachineInstance
-    document: Document
+    # The whole of it, of which only a new pod needs more than the view.
+    raw: bytes
     # All that the instance owns, oldest first.
     pods: tuple[Pod, ...]
     # Those that its pods are bound to, as far as they exist.
@@ -129,7 +133,7 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         kind = "Normal" if lack.reason == reasons.WAITING_FOR_DATA_VOLUME else "Warning"
         events = () if told else (Event(kind, lack.reason, lack.message),)
         return InstancePlan(add_finalizer=finalizer, status=status, events=events)
-    pod = launcher_pod(snapshot.document, instance.spec, settings=snapshot.settings)
+    pod = launcher_pod(msgspec.json.decode(snapshot.raw), instance.spec, settings=snapshot.settings)
     name = pod["metadata"]["name"]
     return InstancePlan(
         add_finalizer=finalizer,
@@ -158,8 +162,10 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         if _level_now(snapshot) != demanded_level(pod):
             return _made_anew(snapshot, pod, now)
     lost = bool(pod.spec.node_name) and fenced(node) and observed.phase not in FINISHED
-    status = status_of(instance, observed, pod, snapshot.found.claims, now)
-    status |= _moving(snapshot)
+    soon = _soon_placed(instance, observed, pod, now)
+    status = None
+    if soon is None:
+        status = status_of(instance, observed, pod, snapshot.found.claims, now) | _moving(snapshot)
     return InstancePlan(
         # Somebody who replaced the whole object may have taken it away.
         add_finalizer=labels.INSTANCE_FINALIZER not in instance.finalizers,
@@ -168,7 +174,17 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         node_label=_node_label(instance, pod, observed),
         status=status,
         events=_events(instance, observed, pod),
+        next_look=soon,
     )
+
+
+def _soon_placed(instance: VirtualMachineInstance, observed: Observed, pod: Pod, now: float) -> float | None:
+    """When to look again at what was only just made; None where there is something to show."""
+    made = pod.metadata.creation_timestamp
+    if observed != Observed("Scheduling") or instance.status is not None or made is None:
+        return None
+    age = now - made.timestamp()
+    return ABOUT_TO_BE_PLACED - age if 0 <= age < ABOUT_TO_BE_PLACED else None
 
 
 def _moving(snapshot: InstanceSnapshot) -> Document:

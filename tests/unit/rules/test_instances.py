@@ -20,7 +20,7 @@ SEED = {"name": "seed", "cloudInitNoCloud": {"secretRef": {"name": "user-data"}}
 
 def plan(document: Json, *pods: Pod, nodes: tuple[Node, ...] = (node(),), **found: Any) -> InstancePlan:
     known = {one.name: one for one in nodes}
-    return plan_instance(InstanceSnapshot(instance_view(document), document, pods, known, Found(**found)), NOW)
+    return plan_instance(InstanceSnapshot(instance_view(document), msgspec.json.encode(document), pods, known, Found(**found)), NOW)
 
 
 def status(plan: InstancePlan) -> Json:
@@ -364,3 +364,28 @@ def test_a_pod_that_someone_deletes_is_no_guest_that_shut_down() -> None:
     ended = plan(instance("Running"), pod(report, phase="Succeeded", node="node-1", deleted=True))
     assert ended.status is not None
     assert (ended.status["phase"], ended.status["reason"]) == ("Failed", "PodGone")
+
+
+def test_that_a_pod_which_was_only_just_made_has_no_node_is_not_worth_a_write() -> None:
+    just_made = plan(instance(), pod(creationTimestamp=later(-1)))
+    assert just_made.status is None
+    assert just_made.next_look == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        pod(creationTimestamp=later(-2)),
+        pod(creationTimestamp=later(60)),  # by a clock that is ahead of ours
+        pod(creationTimestamp=later(0), conditions=[{"type": "PodScheduled", "status": "False", "message": "0/5 nodes"}]),
+    ],
+    ids=["for long", "who knows how long", "and knows why"],
+)
+def test_but_that_it_waits_is(waiting: Pod) -> None:
+    shown = plan(instance(), waiting)
+    assert (status(shown)["phase"], shown.next_look) == ("Scheduling", None)
+
+
+def test_a_pod_that_has_a_node_is_shown_at_once() -> None:
+    shown = plan(instance(), pod(creationTimestamp=later(0), node="node-1"))
+    assert (status(shown)["phase"], shown.next_look) == ("Scheduled", None)

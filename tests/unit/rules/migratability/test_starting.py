@@ -147,7 +147,7 @@ def test_settings_that_no_node_can_fulfil_are_told_so_with_the_highest_level() -
 def planned(pod: Pod, given: MigrationConfiguration | None, **status: Any) -> InstancePlan:
     document = instance("Scheduling", launcherPodName=pod.name, **status)
     nodes = (leveled("a", 33), leveled("b", 33))
-    return plan_instance(InstanceSnapshot(instance_view(document), document, (pod,), {}, settings=given, all_nodes=nodes), NOW)
+    return plan_instance(InstanceSnapshot(instance_view(document), b"", (pod,), {}, settings=given, all_nodes=nodes), NOW)
 
 
 def test_an_instance_that_waits_for_a_level_says_so_and_tells_it_once() -> None:
@@ -170,5 +170,7 @@ def test_a_pod_that_waits_for_something_else_keeps_the_level_it_was_made_with() 
     document = instance("Scheduling")
     good_enough = (leveled("a", 90),)
     given = settings(requireHostModelMigratabilityLevel=30)
-    snapshot = InstanceSnapshot(instance_view(document), document, (waiting(),), {}, settings=given, all_nodes=good_enough)
+    snapshot = InstanceSnapshot(
+        instance_view(document), msgspec.json.encode(document), (waiting(),), {}, settings=given, all_nodes=good_enough
+    )
     assert plan_instance(snapshot, NOW).replace_pod is None

@@ -1,0 +1,27 @@
+"""The pods that guests run in. They are found among all pods, which other controllers know anyway: to be told of them a second time
+would cost both sides more than to look over the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any
+
+from herder.api import labels
+from herder.kube.cache import Index, Stored
+
+
+def _is_launcher(stored: Stored[Any]) -> bool:
+    return stored.labels.get(labels.APP) == labels.LAUNCHER
+
+
+def _instances(stored: Stored[Any]) -> Iterable[str]:
+    """Other pods may name an instance as an owner, so that they go with it: they are no business of ours."""
+    return [owner.uid for owner in stored.owners] if _is_launcher(stored) else ()
+
+
+# By the uid of the instance.
+LAUNCHERS_OF: Index[Any] = Index("launched instance", _instances, attrgetter("owners", "labels"))
+LAUNCHERS_IN: Index[Any] = Index(
+    "launcher's namespace", lambda stored: (stored.key.namespace,) if _is_launcher(stored) else (), attrgetter("labels")
+)
