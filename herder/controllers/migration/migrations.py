@@ -117,7 +117,7 @@ class Migrations:
             await self._forget_old(stored)
 
     async def _show(self, stored: Stored[VirtualMachineInstanceMigration], status: Document) -> None:
-        await self._hands.show(self._look.migrations, stored, status)
+        await self._hands.show(self._look.migrations, stored, status, unchanged=True)
 
     async def _tell(self, namespace: str, pod: str, annotation: str, value: str | None) -> None:
         stored = self._look.pods.stored(Key(namespace, pod))
