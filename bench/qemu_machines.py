@@ -26,18 +26,26 @@ from tools.guest.build import build
 NAME = "qemu-machines"
 MACHINES = f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/virtualmachines"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+ROUNDS = 7
+# Files were removed: for five seconds ext4 gives their numbers to nobody, and whoever makes new ones meanwhile searches for long.
+FORGOTTEN = 6.0
 PROCESSES = ("engine", "controllers", "agents")
 
 
 def run(options: Options) -> Report:
     if shutil.which(PROGRAM) is None:
         return Report(NAME, "QEMU is not installed: tools/qemu/install.sh installs it", [])
-    guests, rounds, seconds = (10, 1, 2.0) if options.quick else (GUESTS, 3, 10.0)
+    guests, rounds, seconds = (10, 1, 2.0) if options.quick else (GUESTS, ROUNDS, 10.0)
     with temporary(options) as folder, herder_up(folder / "up", 1, "qemu") as up:
         ours, alone, cpu, idle = asyncio.run(_measure(up, folder, guests, rounds, seconds))
-    rate = Row("guests started, until all count", "/s", ours, alone, MORE)
+    rate = Row("guests started, until all count", "/s", statistics.median(ours), statistics.median(alone), MORE)
+    # Of one round: what else happens on the machine changes from one to the next.
+    shares = sorted(mine / plain for mine, plain in zip(ours, alone, strict=True))
+    share = Row(f"share of bare, of {len(shares)} rounds the middle one", "%", 100 * statistics.median(shares))
     rows = [
-        promised(rate, f">= {LEAST_SHARE:.0%} of bare", ours >= LEAST_SHARE * alone),
+        rate,
+        promised(share, f">= {LEAST_SHARE:.0%}", statistics.median(shares) >= LEAST_SHARE),
+        Row("the worst and the best of them", "%", 100 * shares[0], 100 * shares[-1]),
         *(Row(f"CPU of {name} for each guest", "ms", 1000 * cpu[name]) for name in PROCESSES),
         promised(Row(f"idle agent with {guests} guests", "% of a core", idle["agents"]), "<= 2 %", idle["agents"] <= MOST_IDLE),
         *(Row(f"idle {name} with {guests} guests", "% of a core", idle[name]) for name in PROCESSES[:2]),
@@ -47,7 +55,7 @@ def run(options: Options) -> Report:
 
 async def _measure(
     up: Up, folder: Path, guests: int, rounds: int, seconds: float
-) -> tuple[float, float, dict[str, float], dict[str, float]]:
+) -> tuple[list[float], list[float], dict[str, float], dict[str, float]]:
     facts = await ask(PROGRAM, RUN_AS)
     ours: list[float] = []
     alone: list[float] = []
@@ -61,15 +69,17 @@ async def _measure(
             await each(lambda name: client.send(Call("POST", MACHINES, _machine(name))), [f"m{number}-{n}" for n in range(guests)])
             await _until_all_count(folder / "up" / "data", guests)
             took, after = time.perf_counter() - began, up.cpu()
-            idle = await _idle(up, seconds if number else 0.1)
+            idle = await _idle(up, seconds if number == rounds else 0.1)
             await _remove(client)
+            await asyncio.sleep(FORGOTTEN)
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 plain = await bare(Path(place), facts, guests)
+            await asyncio.sleep(FORGOTTEN)
             if number:  # the first one warms up
                 ours.append(guests / took)
                 alone.append(plain)
                 cpu = {name: (after[name] - before[name]) / guests for name in PROCESSES}
-    return statistics.median(ours), statistics.median(alone), cpu, idle
+    return ours, alone, cpu, idle
 
 
 async def _until_all_count(data: Path, guests: int) -> None:
