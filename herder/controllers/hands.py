@@ -22,7 +22,7 @@ K = TypeVar("K", bound=Identified)
 class _Shown(msgspec.Struct, frozen=True):
     """Of a whole object nothing but its status is read."""
 
-    status: Document = {}
+    status: Document | None = None
 
 
 _shown = msgspec.json.Decoder(_Shown)
@@ -98,7 +98,7 @@ class Hands:
     async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document, *, unchanged: bool = False) -> None:
         """The status, where it is another one. By server-side apply: what we no longer say is taken away. `unchanged`: only of what
         we have seen. Where a status tells more than can be seen anew, an old one that arrives late must not come in its place."""
-        if _shown.decode(stored.raw).status == status:
+        if (_shown.decode(stored.raw).status or {}) == status:
             return
         wanted = {"metadata": _identity(stored, unchanged), "status": status}
         try:

@@ -62,7 +62,7 @@ class Series(msgspec.Struct):
     """One Event object, and how much of it is written."""
 
     key: Key
-    about: Key
+    about: tuple[str, Key]  # its kind and its name
     document: Document
     count: int = 1
     written: int = 0
@@ -122,12 +122,11 @@ class Recorder:
 
     def _next(self) -> list[Series]:
         """What has waited for longest, until there is a second one about the same object."""
-        found: dict[Key, Series] = {}
+        found: dict[tuple[str, Key], Series] = {}
         for series in self._waiting.values():
-            about = series.about
-            if about in found or len(found) == AT_ONCE:
+            if series.about in found or len(found) == AT_ONCE:
                 break
-            found[about] = series
+            found[series.about] = series
         for series in found.values():
             del self._waiting[series.key]
         return list(found.values())
@@ -201,7 +200,7 @@ class Recorder:
             "reportingController": self._component,
             "reportingInstance": self._instance,
         }
-        return Series(key, told.about, document)
+        return Series(key, (told.kind, told.about), document)
 
     def _name(self, about: str) -> str:
         """The object's name and something that is never the same again."""

@@ -196,6 +196,19 @@ def test_at_the_end_there_is_nothing_to_rest_for() -> None:
     at_a_desk(scenario)
 
 
+def test_objects_of_two_kinds_are_two_whatever_they_are_called() -> None:
+    async def scenario(desk: Desk) -> None:
+        clock = asyncio.get_running_loop().time
+        desk.line.seconds, began = 1.0, clock()
+        secret = msgspec.json.decode(b'{"metadata":{"name":"thing","namespace":"default","uid":"u-2"}}', type=core.Secret)
+        for one in (thing(), secret):
+            desk.recorder.normal(one, "Told", "At once.")
+        assert len(await desk.events()) == 2
+        assert clock() - began == pytest.approx(1.0)
+
+    at_a_desk(scenario)
+
+
 def test_what_is_told_about_one_object_keeps_its_order() -> None:
     async def scenario(desk: Desk) -> None:
         for note in ("First.", "Second.", "Third."):
