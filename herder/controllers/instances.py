@@ -52,12 +52,13 @@ def _need(resource: Anything, key: Key) -> str:
 
 
 def _awaited_level(stored: Stored[VirtualMachineInstance]) -> Iterable[str]:
+    """Of a node that has no level yet nobody can say that it is too low: then it looks as if there were another reason."""
     status = stored.view.status
     reason = reasons.MIGRATABILITY_LEVEL_NOT_REACHED
-    return (reason,) if status is not None and status.reason == reason else ()
+    return (reason,) if status is not None and status.reason in (reason, reasons.UNSCHEDULABLE) else ()
 
 
-# Which instances wait for a node with a high enough migratability level.
+# Which instances wait for a node with a high enough migratability level, or might.
 BY_AWAITED_LEVEL: Index[Any] = Index("awaited level", _awaited_level)
 # Which instances mount this Secret, ConfigMap, claim or DataVolume.
 BY_NEED: Index[Any] = Index("need", _needs)

@@ -120,3 +120,14 @@ async def test_a_machine_with_a_named_model_starts_anywhere(mixed: Mixed) -> Non
     assert (running["status"]["nodeName"], running["status"]["cpu"]["model"]) == ("a-odd", "Haswell")
     await mixed.make(name="default")
     await mixed.shows("ErrorUnschedulable", "default", reason="MigratabilityLevelNotReached")
+
+
+async def test_a_machine_that_was_there_before_its_node_had_a_level_is_told_the_reason_too(mixed: Mixed) -> None:
+    await mixed.processor("a-odd", ODD)
+    await mixed.cordon("a-odd")
+    await mixed.levels({"a-odd": None})
+    await mixed.set(requireHostModelMigratabilityLevel=50)
+    await mixed.make()
+    await mixed.shows("ErrorUnschedulable", reason="Unschedulable")
+    await mixed.cordon("a-odd", closed=False)
+    await mixed.shows("ErrorUnschedulable", reason="MigratabilityLevelNotReached")
