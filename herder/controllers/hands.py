@@ -50,7 +50,7 @@ class Hands:
             if found.controller_uid != owner_uid:
                 raise InTheWay(f"{resource.kind} {key} exists and belongs to someone else") from None
             version = found.metadata.resource_version
-        await cache.wait_seen(version)
+        await cache.wait_seen(version or "")
 
     async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete, version: str = "") -> None:
         """That very object; another one of its name stays. With a version also one that has changed since."""
@@ -72,7 +72,7 @@ class Hands:
         metadata = {**patch.get("metadata", {}), "uid": stored.uid}
         wanted = {**patch, "metadata": metadata}
         made = await self._client.patch(written(cache.resource), stored.key, wanted, subresource=subresource)
-        await cache.wait_seen(made.metadata.resource_version)
+        await cache.wait_seen(made.metadata.resource_version or "")
 
     async def hold(self, cache: Cache[K], stored: Stored[K], finalizer: str) -> Stored[K]:
         """As it is then. With the version: a list is replaced as a whole, and somebody may have added to it."""
@@ -105,7 +105,7 @@ class Hands:
             made = await self._client.apply(written(cache.resource), stored.key, wanted, subresource="status")
         except NotFound:
             return
-        await cache.wait_seen(made.metadata.resource_version)
+        await cache.wait_seen(made.metadata.resource_version or "")
 
     async def mark(
         self, cache: Cache[Any], stored: Stored[Any], conditions: Sequence[Document], *, unchanged: bool = False
@@ -115,7 +115,7 @@ class Hands:
         made = await self._client.patch(
             written(cache.resource), stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH
         )
-        await cache.wait_seen(made.metadata.resource_version)
+        await cache.wait_seen(made.metadata.resource_version or "")
 
     def tell(self, thing: Identified, events: tuple[Event, ...]) -> None:
         for event in events:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from herder.api import core, kinds, registry
-from herder.api.meta import Identified
+from herder.api.meta import Identified, ObjectMeta
 
 V = TypeVar("V", bound=Identified, covariant=True)
 
@@ -70,14 +70,10 @@ class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
 Anything = Resource[Any]
 
 
-class Version(msgspec.Struct, frozen=True):
-    resource_version: str = msgspec.field(name="resourceVersion")
-
-
 class Written(Identified, msgspec.Struct, frozen=True):
     """What most who write want of the answer: which version it has become. The rest comes with the watch, and is read there."""
 
-    metadata: Version
+    metadata: ObjectMeta
 
 
 @cache
