@@ -62,6 +62,7 @@ class NodeAgent:
         cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world)
         queue = Queue(self._world, "pods", registry=self._registry, backoff=SOON_AGAIN)
         site = self._site()
+        self._parts.volumes.follow(cache)
         keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
         heartbeat = Heartbeat(self._client, self._world, self._settings, host, keeper.end_all)
         heartbeat.registered = self.registered

@@ -11,6 +11,7 @@ from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
 from herder.api.kinds.probes import Probe
+from herder.kube.cache import Cache
 from herder.nodes.moving import Mover
 from herder.nodes.moving.moving import Moving
 from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Volume
@@ -18,6 +19,10 @@ from herder.nodes.runtimes.simulated import SimulatedRuntime
 
 
 class Volumes(Protocol):
+    def follow(self, pods: Cache[Pod]) -> None:
+        """Where the pods are known from for which it is asked."""
+        ...
+
     async def resolve(self, pod: Pod, definition: GuestDefinition) -> dict[str, Volume]:
         """What the guest mounts, by the names of its volumes. Raises `NotYet` while something is missing."""
         ...
@@ -25,6 +30,9 @@ class Volumes(Protocol):
 
 class NoVolumes:
     """For guests that only look as if they had disks."""
+
+    def follow(self, pods: Cache[Pod]) -> None:
+        pass
 
     async def resolve(self, pod: Pod, definition: GuestDefinition) -> dict[str, Volume]:
         return {}

@@ -19,6 +19,7 @@ from herder.kube.controller import DONE, Later, Result
 from herder.kube.errors import Conflict, NotFound
 from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of, written
+from herder.nodes.booked import Booked
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
@@ -32,7 +33,7 @@ from herder.rules.matching.resources import Amounts, lacking, pod_requests, used
 log = structlog.get_logger()
 LOOK_AGAIN = 2.0
 # Most guests run before anybody could read that they are being prepared.
-SAID_AFTER = 1.0
+SAID_AFTER = 2.0
 LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
@@ -76,6 +77,7 @@ class PodKeeper:
         self._queue = queue
         self._world = world
         self._sites = sites
+        self._booked = Booked(cache)
         self._probes = Probes(world, self.changed)
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
@@ -236,6 +238,8 @@ class PodKeeper:
 
     def _no_room(self, pod: Pod, site: Site) -> str:
         """Looked at again here, because two schedulers may not have known of each other. Who came first may stay."""
+        if not lacking(self._booked.on(site.name), {}, site.allocatable):
+            return ""  # for all that are bound to it, this one among them
         others = [one for one in self._cache.by(BY_NODE, site.name) if self._holds_room(one, pod, site)]
         lack = lacking(pod_requests(pod), used_by(others), site.allocatable)
         if not lack:

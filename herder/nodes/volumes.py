@@ -13,12 +13,14 @@ from herder.api.guest import GuestDefinition
 from herder.api.kinds.volumes import CloudInitSource, SysprepSource, Volume
 from herder.api.meta import LocalObjectReference
 from herder.api.quantity import parse_quantity
+from herder.kube.cache import Cache
 from herder.kube.client import Client
 from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
 from herder.nodes.cloud_init import config_drive, no_cloud
 from herder.nodes.imports import ImportFailed, StorageFolder
 from herder.nodes.runtimes import base
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused
+from herder.nodes.shared_reads import SharedReads
 from herder.nodes.work import NotYet
 
 Files = dict[str, bytes]
@@ -28,24 +30,28 @@ class NodeVolumes:
     def __init__(self, client: Client, storage: StorageFolder) -> None:
         self._client = client
         self._storage = storage
+        self._reads = SharedReads(client)
+
+    def follow(self, pods: Cache[Pod]) -> None:
+        self._reads.follow(pods)
 
     async def resolve(self, pod: Pod, definition: GuestDefinition) -> dict[str, base.Volume]:
         """In their order: the first that is missing is the one that is told."""
         found: dict[str, base.Volume] = {}
         for volume in definition.spec.volumes or ():
-            made = await self._volume(pod.namespace, volume, definition)
+            made = await self._volume(pod, volume, definition)
             if made is not None:
                 found[volume.name] = made
         return found
 
-    async def _volume(self, namespace: str, volume: Volume, definition: GuestDefinition) -> base.Volume | None:
+    async def _volume(self, pod: Pod, volume: Volume, definition: GuestDefinition) -> base.Volume | None:
         if volume.data_volume is not None:
-            return await self._claim(Key(namespace, volume.data_volume.name), read_only=False)
+            return await self._claim(Key(pod.namespace, volume.data_volume.name), read_only=False)
         if (claim := volume.persistent_volume_claim) is not None:
-            return await self._claim(Key(namespace, claim.claim_name), read_only=bool(claim.read_only))
+            return await self._claim(Key(pod.namespace, claim.claim_name), read_only=bool(claim.read_only))
         if volume.empty_disk is not None:
             return EmptyVolume(parse_quantity(volume.empty_disk.capacity).value())
-        files = await self._files(namespace, volume, definition)
+        files = await self._files(pod, volume, definition)
         # What is left is for the runtime to refuse, by name.
         return FilesVolume(files[0], files[1]) if files is not None else None
 
@@ -83,47 +89,47 @@ class NodeVolumes:
             raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim {claim}: {name} is not there")
         return self._storage.disk(name)
 
-    async def _files(self, namespace: str, volume: Volume, definition: GuestDefinition) -> tuple[Files, str] | None:
+    async def _files(self, pod: Pod, volume: Volume, definition: GuestDefinition) -> tuple[Files, str] | None:
         if (secret := volume.secret) is not None:
-            return await self._secret(Key(namespace, secret.secret_name), bool(secret.optional)), secret.volume_label or ""
+            return await self._secret(pod, secret.secret_name, bool(secret.optional)), secret.volume_label or ""
         if (config := volume.config_map) is not None:
-            return await self._config_map(Key(namespace, config.name), bool(config.optional)), config.volume_label or ""
+            return await self._config_map(pod, config.name, bool(config.optional)), config.volume_label or ""
         if volume.sysprep is not None:
-            return await self._sysprep(namespace, volume.sysprep), "sysprep"
+            return await self._sysprep(pod, volume.sysprep), "sysprep"
         if (source := volume.cloud_init_no_cloud) is not None:
-            return no_cloud(definition, *await self._cloud_init(namespace, source)), "cidata"
+            return no_cloud(definition, *await self._cloud_init(pod, source)), "cidata"
         if (source := volume.cloud_init_config_drive) is not None:
-            return config_drive(definition, *await self._cloud_init(namespace, source)), "config-2"
+            return config_drive(definition, *await self._cloud_init(pod, source)), "config-2"
         return None
 
-    async def _secret(self, key: Key, optional: bool = False) -> Files:
-        found = await self._client.find(SECRETS, key)
+    async def _secret(self, pod: Pod, name: str, optional: bool = False) -> Files:
+        found = await self._reads.find(SECRETS, Key(pod.namespace, name), pod)
         if found is None and not optional:
-            raise NotYet(reasons.MISSING_SECRET, f"waits for Secret {key.name}, which does not exist")
+            raise NotYet(reasons.MISSING_SECRET, f"waits for Secret {name}, which does not exist")
         return dict(found.data) if found is not None else {}
 
-    async def _config_map(self, key: Key, optional: bool = False) -> Files:
-        found = await self._client.find(CONFIG_MAPS, key)
+    async def _config_map(self, pod: Pod, name: str, optional: bool = False) -> Files:
+        found = await self._reads.find(CONFIG_MAPS, Key(pod.namespace, name), pod)
         if found is None and not optional:
-            raise NotYet(reasons.MISSING_CONFIG_MAP, f"waits for ConfigMap {key.name}, which does not exist")
-        return {name: text.encode() for name, text in found.data.items()} | dict(found.binary_data) if found is not None else {}
+            raise NotYet(reasons.MISSING_CONFIG_MAP, f"waits for ConfigMap {name}, which does not exist")
+        return {file: text.encode() for file, text in found.data.items()} | dict(found.binary_data) if found is not None else {}
 
-    async def _sysprep(self, namespace: str, source: SysprepSource) -> Files:
+    async def _sysprep(self, pod: Pod, source: SysprepSource) -> Files:
         if source.secret is not None:
-            return await self._secret(Key(namespace, source.secret.name))
+            return await self._secret(pod, source.secret.name)
         assert source.config_map is not None, "one of both is there"
-        return await self._config_map(Key(namespace, source.config_map.name))
+        return await self._config_map(pod, source.config_map.name)
 
-    async def _cloud_init(self, namespace: str, source: CloudInitSource) -> tuple[bytes, bytes]:
+    async def _cloud_init(self, pod: Pod, source: CloudInitSource) -> tuple[bytes, bytes]:
         """User data and network data."""
-        user = await self._data(namespace, source.user_data, source.user_data_base64, source.secret_ref, "userdata")
+        user = await self._data(pod, source.user_data, source.user_data_base64, source.secret_ref, "userdata")
         network = await self._data(
-            namespace, source.network_data, source.network_data_base64, source.network_data_secret_ref, "networkdata"
+            pod, source.network_data, source.network_data_base64, source.network_data_secret_ref, "networkdata"
         )
         return user, network
 
     async def _data(
-        self, namespace: str, clear: str | None, encoded: str | None, reference: LocalObjectReference | None, name: str
+        self, pod: Pod, clear: str | None, encoded: str | None, reference: LocalObjectReference | None, name: str
     ) -> bytes:
         if clear is not None:
             return clear.encode()
@@ -131,7 +137,7 @@ class NodeVolumes:
             return _decoded(encoded, name)
         if reference is None:
             return b""
-        files = await self._secret(Key(namespace, reference.name))
+        files = await self._secret(pod, reference.name)
         for key in (name, name.replace("data", "Data")):
             if key in files:
                 return files[key]

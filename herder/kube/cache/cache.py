@@ -101,6 +101,11 @@ class Cache(Generic[V]):
         """Whether there was a whole list."""
         return self._synced.is_set()
 
+    @property
+    def version(self) -> int:
+        """The resourceVersion up to which everything is here."""
+        return self._seen.version
+
     async def wait_synced(self) -> None:
         await self._synced.wait()
 

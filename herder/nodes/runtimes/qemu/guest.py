@@ -102,8 +102,8 @@ class Guest:
     async def talk(self, connection: Any) -> None:
         """Until QEMU has said what its machine does. Raises `QMPError` where it ends before."""
         self.qmp = QMP(connection, self.event, self.lost)
-        await self.qmp.greet()
-        await self.look()
+        answer = await self.qmp.greet("query-status")
+        self._stands(answer["status"])
 
     async def look(self) -> None:
         answer = await self.control.do("query-status")

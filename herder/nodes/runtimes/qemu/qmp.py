@@ -43,14 +43,20 @@ class QMP:
         self.closed = False
         self._loop.add_reader(connection, self._readable)
 
-    async def greet(self, patience: float = PATIENCE) -> None:
-        """QEMU speaks first, as soon as it has made its machine."""
-        async with asyncio.timeout(patience):
+    async def greet(self, question: str = "") -> Any:
+        """QEMU speaks first, as soon as it has made its machine. What it reads then may be there already: `question`, and what it
+        answers to it, cost no further turns of both."""
+        ready, answer = self._send("qmp_capabilities"), self._send(question) if question else None
+        async with asyncio.timeout(PATIENCE):
             await self._greeted
-            await self.do("qmp_capabilities")
+            await ready
+            return await answer if answer is not None else None
 
     async def do(self, command: str, *, descriptor: int | None = None, **arguments: Any) -> Any:
         """Names of arguments with `_` for `-`. A descriptor goes along to QEMU, which gets its own copy."""
+        return await self._answer(command, self._send(command, descriptor, **arguments))
+
+    def _send(self, command: str, descriptor: int | None = None, **arguments: Any) -> asyncio.Future[Any]:
         if self.closed:
             raise Gone("QEMU has ended")
         named = {name.replace("_", "-"): value for name, value in arguments.items()}
@@ -61,6 +67,9 @@ class QMP:
             socket.send_fds(self._socket, [line], [descriptor] if descriptor is not None else [])
         except OSError:
             self._end()
+        return answer
+
+    async def _answer(self, command: str, answer: asyncio.Future[Any]) -> Any:
         try:
             async with asyncio.timeout(PATIENCE):
                 return await answer
