@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bench import (
     cache,
+    calls,
     creates,
     drains,
     fleet,
@@ -47,6 +48,7 @@ _MODULES = (
     node_watches,
     memory,
     cache,
+    calls,
     placement,
     policies,
     targets,

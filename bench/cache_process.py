@@ -19,8 +19,8 @@ from herder.api.world import RealWorld
 from herder.kube.cache import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Cache
 from herder.kube.client import Client, Selection
 from herder.kube.connect import connect
-from herder.kube.http import HttpTransport
 from herder.kube.resources import PODS
+from herder.kube.unix import SocketTransport
 from tests.engines.engine import Engine
 
 
@@ -66,7 +66,7 @@ def _kubeconfig(asked: Asked) -> Path:
 
 async def ours(asked: Asked) -> None:
     if asked.how == "socket":
-        transport = HttpTransport.over_socket(Path(asked.socket), "bench")
+        transport = SocketTransport(Path(asked.socket), "bench")
     else:
         transport = connect(_kubeconfig(asked), None, "bench")
     async with Client(transport, "bench") as client:

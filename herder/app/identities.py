@@ -10,8 +10,8 @@ from pathlib import Path
 
 from herder.api import account, simulated_account
 from herder.app.data_directory import DataDirectory
-from herder.kube.http import HttpTransport
 from herder.kube.transport import Transport
+from herder.kube.unix import SocketTransport
 from herder.server.access.accounts import account_groups, account_name
 from herder.server.access.nodes.identity import NODES, PREFIX
 from herder.server.request import AUTHENTICATED, User
@@ -31,11 +31,11 @@ def _account(name: str) -> User:
 
 
 def controllers_transport(directory: DataDirectory, agent: str) -> Transport:
-    return HttpTransport.over_socket(directory.socket_named(account.ACCOUNT), agent)
+    return SocketTransport(directory.socket_named(account.ACCOUNT), agent)
 
 
 def fleet_transport(directory: DataDirectory, agent: str) -> Transport:
-    return HttpTransport.over_socket(directory.socket_named(simulated_account.ACCOUNT), agent)
+    return SocketTransport(directory.socket_named(simulated_account.ACCOUNT), agent)
 
 
 def node_names(count: int) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def node_names(count: int) -> tuple[str, ...]:
 
 def node_transport(directory: DataDirectory, node: str, agent: str) -> Transport:
     """For the agent of one node: it is that node, and no other."""
-    return HttpTransport.over_socket(_node_socket(directory, node), agent)
+    return SocketTransport(_node_socket(directory, node), agent)
 
 
 def _node_socket(directory: DataDirectory, node: str) -> Path:

@@ -1,4 +1,4 @@
-"""The transport over HTTP: to a unix socket or, over TLS, to a host.
+"""The transport over HTTP to a host, over TLS where it is asked for.
 
 There is no rate limit of our own: API servers share themselves out fairly (API Priority and Fairness), and say with 429 and
 Retry-After when it is too much. A read that is told so is asked again here; a write goes back to its caller, whose queue waits.
@@ -20,7 +20,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from herder.kube.credentials import Anonymous, Credentials, Shown
+from herder.kube.credentials import Credentials, Shown
 from herder.kube.errors import ApiStatusError, Unreachable, error_from
 from herder.kube.pacing import SMALL, Pace
 from herder.kube.transport import Call, Reply
@@ -55,10 +55,6 @@ class HttpTransport:
         self._credentials = credentials
         self._server_name = server_name or None
         self._proxy = proxy or None
-
-    @classmethod
-    def over_socket(cls, socket: Path, agent: str) -> HttpTransport:
-        return cls(_session(aiohttp.UnixConnector(str(socket), limit=0), agent), "http://herder", Anonymous())
 
     @classmethod
     def over_tcp(
@@ -114,7 +110,7 @@ class HttpTransport:
         except aiohttp.WSServerHandshakeError as error:
             raise await self._why_no_socket(path, error.status) from None
         except FAILURES as error:
-            raise _unreachable(Call("GET", path), error) from error
+            raise unreachable(Call("GET", path), error) from error
         try:
             yield socket
         finally:
@@ -160,7 +156,11 @@ class HttpTransport:
                 allow_redirects=False,
             )
         except FAILURES as error:
-            raise _unreachable(call, error) from error
+            raise unreachable(call, error) from error
+
+
+def session_over_socket(socket: Path, agent: str) -> aiohttp.ClientSession:
+    return _session(aiohttp.UnixConnector(str(socket), limit=0), agent)
 
 
 @lru_cache
@@ -212,7 +212,7 @@ async def _body(call: Call, response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.read()
     except FAILURES as error:
-        raise _unreachable(call, error) from error
+        raise unreachable(call, error) from error
 
 
 async def _pieces(call: Call, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -224,7 +224,7 @@ async def _pieces(call: Call, response: aiohttp.ClientResponse) -> AsyncIterator
                 await _leave_alone(response, pause)
                 pace.over(now())
     except FAILURES as error:
-        raise _unreachable(call, error) from error
+        raise unreachable(call, error) from error
 
 
 async def _leave_alone(response: aiohttp.ClientResponse, pause: float) -> None:
@@ -248,5 +248,5 @@ def _wake_for(transport: asyncio.Transport, size: int) -> None:
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
 
-def _unreachable(call: Call, error: BaseException) -> Unreachable:
+def unreachable(call: Call, error: BaseException) -> Unreachable:
     return Unreachable(f"{call.method} {call.path}: no whole answer from the API server: {str(error) or type(error).__name__}")

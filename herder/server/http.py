@@ -20,11 +20,13 @@ from aiohttp.http import HttpVersion10
 
 from herder.server import status
 from herder.server.patience import LARGE, Deliveries, Delivery, Patience
+from herder.server.quick_writes import Connection, QuickWrites
 from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Answer, Request, Response, Stream, Upgrade, User, parse_query
 from herder.server.router import Router
 
 log = structlog.get_logger()
 STOP_PATIENCE = 2.0
+OWN_BUG = "the server met a bug of its own; its log says more"
 # Each connection has a buffer of its own from the start: with the usual 256 KiB a thousand of them, were they only opened and left,
 # would take a quarter of a gigabyte. A record of TLS has 16. There is no public way to say so; a test measures that it still works.
 sslproto.SSLProtocol.max_size = 32 * 1024
@@ -40,6 +42,8 @@ class HttpServer:
         self._shown: WeakKeyDictionary[asyncio.Transport, Shown] = WeakKeyDictionary()
         self._doors: dict[str, User] = {}
         self._runner: web.ServerRunner | None = None
+        self._sockets: list[asyncio.Server] = []
+        self._quick = QuickWrites(self._answer_plainly, lambda: self._server(), self._patience.head)
         self._server = web.Server(
             self._handle,
             request_factory=_make_request,
@@ -64,11 +68,18 @@ class HttpServer:
         for path, user in {**({unix: ENGINE} if unix is not None else {}), **(doors or {})}.items():
             self._doors[str(path)] = user
             path.unlink(missing_ok=True)
-            await web.UnixSite(self._runner, str(path)).start()
+            self._sockets.append(await self._listen(path, user))
             path.chmod(0o600)
+
+    async def _listen(self, path: Path, user: User) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_unix_server(lambda: Connection(self._quick, user), str(path))
 
     async def stop(self) -> None:
         self._router.engine.hub.close()
+        for door in self._sockets:
+            door.close()
+        await self._quick.finish(STOP_PATIENCE)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._watchman is not None:
@@ -98,6 +109,21 @@ class HttpServer:
                 await response.write_eof()
         return response
 
+    async def _answer_plainly(self, request: Request) -> Response:
+        try:
+            answer = await self._router.handle(request)
+        except Exception:
+            log.exception("request failed", method=request.method, path=request.path)
+            return Response(500, status.internal(OWN_BUG).body())
+        if isinstance(answer, Response):
+            return answer
+        if isinstance(answer, Upgrade):
+            return Response(400, status.bad_request("this needs a connection that becomes a WebSocket").body())
+        try:
+            return Response(200, b"".join([chunk async for chunk in answer.chunks()]), answer.content_type, answer.headers)
+        finally:
+            answer.close()
+
     async def _answer(self, incoming: web.BaseRequest) -> Answer:
         try:
             request = await self._read(incoming)
@@ -108,7 +134,7 @@ class HttpServer:
             if isinstance(error, ConnectionError) and has_left(incoming):
                 raise
             log.exception("request failed", method=incoming.method, path=incoming.path)
-            return Response(500, status.internal("the server met a bug of its own; its log says more").body())
+            return Response(500, status.internal(OWN_BUG).body())
 
     async def _read(self, incoming: web.BaseRequest) -> Request:
         url = incoming.rel_url

@@ -17,8 +17,8 @@ import pytest
 
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden
-from herder.kube.http import HttpTransport
 from herder.kube.resources import NODES, SECRETS, Key
+from herder.kube.unix import SocketTransport
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up, is_running, until
 from tests.e2e.qemu.node import Document
@@ -92,7 +92,7 @@ def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubec
 async def test_each_node_is_that_node_to_the_engine_and_no_other(herd: Herd) -> None:
     socket = herd.up.data / "agent-node-2.sock"
     assert socket.stat().st_mode & 0o777 == 0o600
-    async with Client(HttpTransport.over_socket(socket, "test"), "test") as agent:
+    async with Client(SocketTransport(socket, "test"), "test") as agent:
         assert (await agent.get(NODES, Key("", "node-2"))).name == "node-2"
         for refused in (agent.list(NODES), agent.find(NODES, Key("", "node-1")), agent.list(SECRETS)):
             with pytest.raises(Forbidden):

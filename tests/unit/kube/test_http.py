@@ -21,6 +21,7 @@ from herder.kube.http import HttpTransport, lively_socket
 from herder.kube.resources import CONFIG_MAPS, Key
 from herder.kube.transport import Call
 from herder.kube.trust import Material, Trust
+from herder.kube.unix import SocketTransport
 from tests.engines.certificates import Authority
 from tests.engines.processes import free_ports
 
@@ -301,7 +302,7 @@ async def test_nobody_at_the_other_end_is_unreachable(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     for transport in (
         HttpTransport.over_tcp(f"http://127.0.0.1:{port}", "test", Anonymous()),
-        HttpTransport.over_socket(tmp_path / "no socket", "test"),
+        SocketTransport(tmp_path / "no socket", "test"),
     ):
         async with Client(transport, "test") as client:
             with pytest.raises(Unreachable):
@@ -319,7 +320,7 @@ async def test_a_unix_socket_with_a_long_story_is_spoken_to(tmp_path: Path) -> N
     await runner.setup()
     path = tmp_path / "ä b.sock"
     await web.UnixSite(runner, str(path)).start()
-    async with Client(HttpTransport.over_socket(path, "test"), "test") as client:
+    async with Client(SocketTransport(path, "test"), "test") as client:
         found: ConfigMap = await client.get(CONFIG_MAPS, KEY)
         assert found.name == "herder"
     await runner.cleanup()

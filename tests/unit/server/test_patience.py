@@ -32,7 +32,10 @@ class Door:
     def hang_up(self) -> None:
         """On all; each notices only when it is its turn."""
         server = self._server._server  # pyright: ignore[reportPrivateUsage]
-        for transport in list(server._connections.values()):  # pyright: ignore[reportPrivateUsage]
+        quick = self._server._quick.connections  # pyright: ignore[reportPrivateUsage]
+        transports = [one._transport for one in quick]  # pyright: ignore[reportPrivateUsage]
+        for transport in (*server._connections.values(), *transports):  # pyright: ignore[reportPrivateUsage]
+            assert transport is not None
             transport.close()
 
     async def deaf(self, request: str) -> socket.socket:
