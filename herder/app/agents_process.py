@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import ssl
@@ -15,6 +14,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld
+from herder.app import garbage
 from herder.app.address import listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
@@ -104,7 +104,7 @@ async def _work(client: Client, agents: Agents, ready_fd: int) -> None:
         group.create_task(agents.run())
         await agents.registered.wait()
         # Nodes stay: the collector need not look at all of them again and again.
-        gc.collect()
-        gc.freeze()
+        garbage.keep_what_is_there()
+        garbage.collect_seldom()
         os.write(ready_fd, b"r")
         os.close(ready_fd)

@@ -15,6 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import RealWorld, World
+from herder.app import garbage
 from herder.app.health import serve_health
 from herder.app.permission import check_allowed
 from herder.controllers.admission import AmongOthers
@@ -71,9 +72,9 @@ class Collector:
     """Python's garbage collector need not look again and again at what the caches hold: it stays until it is replaced."""
 
     def spare(self) -> None:
-        """Once the caches know everything. Each object of them still goes when nobody holds it any more."""
-        gc.collect()
-        gc.freeze()
+        """Once the caches know everything."""
+        garbage.keep_what_is_there()
+        garbage.collect_seldom()
 
     def look_at_everything(self) -> None:
         """At the end of a term, whose caches are garbage."""

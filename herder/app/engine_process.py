@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -12,13 +11,14 @@ import sys
 import structlog
 
 from herder.api.world import RealWorld
+from herder.app import garbage
 from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import doors
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
 from herder.server.kubelets import Kubelets, client_tls
-from herder.server.running import COLLECT_AT, Running, open_store
+from herder.server.running import Running, open_store
 from herder.server.store import DataError
 
 log = structlog.get_logger()
@@ -52,9 +52,8 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
     try:
         await running.start()
         # What was loaded stays: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AT)
+        garbage.keep_what_is_there()
+        garbage.collect_seldom()
         os.write(ready_fd, b"r")
         os.close(ready_fd)
         await stop.wait()

@@ -43,9 +43,6 @@ PRIORITY_CLASSES = (
     ("system-node-critical", 2_000_001_000, "For what a node cannot do without."),
 )
 READY_PATIENCE = 30.0
-# Reading one pod makes hundreds of objects and drops nearly all of them again: with Python's own 700, looking for cycles among them
-# took a quarter of the engine's time. So few of each age that a search takes a few milliseconds.
-COLLECT_AT = (10_000, 5, 20)
 Document = dict[str, Any]
 
 

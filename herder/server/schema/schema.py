@@ -74,7 +74,7 @@ class Schema:
             return
         if self._defaults is None:
             self._defaults = defaults.compile_defaults(self.root)
-        if defaults.has_null(obj):
+        if defaults.may_have_null(obj):
             defaults.drop_nulls(obj, self.root)
         self._defaults(obj)
 
