@@ -1,4 +1,4 @@
-"""Guests: 50 tiny ones through the runtime, beside bare QEMU processes with the same command line, until all of them count.
+"""Guests: 50 tiny ones through the runtime, beside bare QEMU processes with the same command line, until all of them have spoken.
 
 Then what the agent costs while they run and nothing happens, and what our QMP client costs beside `qemu.qmp`.
 """
@@ -38,6 +38,10 @@ AT_ONCE = 8
 LEAST_SHARE = 0.8
 MOST_IDLE = 2.0
 RUN_AS = unprivileged()
+# One that counts to ten each second costs as much in ten seconds as it took to start: those that come first would slow down the
+# others. So they count slowly, and what is waited for is the last word before they begin.
+ARGUMENTS = "rate=1"
+_BEGINS = b"settings rate=1 "
 
 
 def run(options: Options) -> Report:
@@ -62,7 +66,7 @@ async def _measure(options: Options) -> Report:
             alone.append(plain)
             idle.append(idles)
     share = statistics.median(ours) / statistics.median(alone)
-    rate = Row("guests started, until all count", "/s", statistics.median(ours), statistics.median(alone), MORE)
+    rate = Row("guests started, until all have spoken", "/s", statistics.median(ours), statistics.median(alone), MORE)
     rows = [
         promised(rate, f">= {LEAST_SHARE:.0%} of bare", share >= LEAST_SHARE),
         promised(
@@ -76,7 +80,7 @@ async def _measure(options: Options) -> Report:
 
 
 def _order() -> Order:
-    boot = {"volume": {"name": "kernel"}, "kernelArgs": "rate=10"}
+    boot = {"volume": {"name": "kernel"}, "kernelArgs": ARGUMENTS}
     domain = {"memory": {"guest": "32Mi"}, "firmware": {"kernelBoot": boot}, "cpu": {"model": "qemu64"}}
     document = {"instance": {"namespace": "bench", "name": "guest", "uid": "0"}, "spec": {"domain": domain}}
     return Order(str(uuid.uuid4()), msgspec.convert(document, GuestDefinition), {"kernel": FileVolume(build())})
@@ -95,7 +99,7 @@ async def _through_the_runtime(folder: Path, facts: Facts, guests: int, seconds:
 
     try:
         began = time.perf_counter()
-        await all_count(list(await asyncio.gather(*(start() for _ in range(guests)))))
+        await all_speak(list(await asyncio.gather(*(start() for _ in range(guests)))))
         rate = guests / (time.perf_counter() - began)
         before = time.process_time()
         await asyncio.sleep(seconds)
@@ -118,7 +122,7 @@ async def bare(folder: Path, facts: Facts, guests: int) -> float:
         logs = [folder / f"console-{number}" for number in range(guests)]
         for log in logs:
             children.append(_start(log, kernel, lambda fittings: command_line(blueprint, fittings, facts)))
-        await all_count(logs)
+        await all_speak(logs)
         return guests / (time.perf_counter() - began)
     finally:
         for child in children:
@@ -140,11 +144,14 @@ def _start(log: Path, kernel: Path, command: Callable[[Fittings], list[str]]) ->
         control.close()
 
 
-async def all_count(logs: list[Path]) -> None:
-    waiting = set(logs)
-    while waiting:
-        waiting = {log for log in waiting if b"tick 1 " not in log.read_bytes()}
-        await asyncio.sleep(0.01)
+async def all_speak(logs: list[Path]) -> None:
+    """One after the other: who looks at all of them again and again takes a tenth of a core."""
+    left = logs[::-1]
+    while left:
+        if _BEGINS in left[-1].read_bytes():
+            left.pop()
+        else:
+            await asyncio.sleep(0.01)
 
 
 async def _clients(facts: Facts, times: int = 50) -> tuple[float, float]:

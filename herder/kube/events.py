@@ -33,9 +33,9 @@ MOST_REMEMBERED = 4096
 MOST_WAITING = 10_000
 # About so many objects at once: one commit of the server is enough for all of them.
 AT_ONCE = 32
-# After that, as often as long as it took.
-REST = 30.0
-LONGEST_REST = 2.0
+# After that, as often as long as it took: a fifth of the time is for telling.
+REST = 4.0
+LONGEST_REST = 1.0
 # client-go's: a series that was silent for so long is over.
 SERIES_ENDS = 360.0
 MOST_TRIES = 12

@@ -36,7 +36,7 @@ def moment(seconds: float) -> datetime.datetime:
 
 def text_of(time: datetime.datetime) -> str:
     """As Kubernetes writes it: whole seconds."""
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{time.astimezone(datetime.UTC).isoformat(timespec='seconds')[:19]}Z"
 
 
 def condition(kind: str, holds: bool | None, reason: str, message: str = "") -> Document:
