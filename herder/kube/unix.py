@@ -21,6 +21,8 @@ from herder.kube.transport import Call, Reply
 
 _HEAD_END = b"\r\n\r\n"
 _LONGEST_HEAD = 64 * 1024
+# Well before the server hangs up on one that says nothing: what is sent just then would be lost.
+IDLE = 30.0
 # Nothing that ends a line, or a word of the first one.
 _TARGET = re.compile(r"[!-~]+")
 
@@ -52,7 +54,7 @@ class SocketTransport(HttpTransport):
         request = self._written(call)
         try:
             async with asyncio.timeout(call.patience):
-                connection = self._idle.pop() if self._idle else await self._connect()
+                connection = self._free() or await self._connect()
                 head, body = await self._ask(connection, request)
         except (Broken, OSError, TimeoutError) as error:
             raise unreachable(call, error) from error
@@ -73,8 +75,19 @@ class SocketTransport(HttpTransport):
         if head.is_last:
             connection.close()
         elif not connection.closed:
+            connection.free_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
         return head, body
+
+    def _free(self) -> Connection | None:
+        """The one that was used last, unless that is too long ago. All others were used before it."""
+        if not self._idle:
+            return None
+        if asyncio.get_running_loop().time() - self._idle[-1].free_since < IDLE:
+            return self._idle.pop()
+        for connection in tuple(self._idle):
+            connection.close()
+        return None
 
     async def _connect(self) -> Connection:
         async with asyncio.timeout(CONNECT_PATIENCE):
@@ -105,6 +118,7 @@ class Connection(asyncio.Protocol):
         self._head: Head | None = None
         self._came = bytearray()
         self.closed = False
+        self.free_since = 0.0
 
     async def ask(self, request: bytes) -> tuple[Head, bytes]:
         if self._transport is None or self.closed:

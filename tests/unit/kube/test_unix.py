@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from herder.kube import unix
 from herder.kube.errors import Unreachable
 from herder.kube.transport import Call, Reply
 from herder.kube.unix import SocketTransport
@@ -140,6 +141,21 @@ async def test_a_connection_that_was_closed_while_nobody_used_it_is_not_missed(t
             await server.send()
             await asyncio.sleep(0.05)
         assert server.connections == 3
+
+
+async def test_a_connection_that_the_server_may_be_about_to_close_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unix, "IDLE", 0.05)
+    async with serving(tmp_path, polite) as server:
+        await asyncio.gather(*(server.send() for _ in range(3)))
+        before = server.connections
+        await server.send()
+        assert server.connections == before
+        await asyncio.sleep(0.1)
+        await server.send()
+        assert server.connections == before + 1
+        assert len(server.transport._connections) == 1  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(
