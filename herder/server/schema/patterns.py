@@ -56,12 +56,21 @@ class Pattern:
     def __init__(self, automaton: Automaton, quick: re.Pattern[str] | None) -> None:
         self._automaton = automaton
         self._quick = quick
+        # A herd says the same again and again: 32Mi, 100m, Ready.
+        self._known: dict[str, bool] = {}
 
     def matches(self, text: str) -> bool:
         """Anywhere in the text."""
         if self._quick is not None and len(text) <= QUICK_TEXT:
             return self._quick.search(text) is not None
-        return self._automaton.search(text)
+        if len(text) > LONGEST_KNOWN:
+            return self._automaton.search(text)
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[text] = self._automaton.search(text)
+        return known
 
     def find(self, text: str) -> str | None:
         """The first match. PatternError where that would take too long."""
@@ -93,6 +102,9 @@ class Pattern:
 
 # With no more than this, and nothing repeated within or beside another repetition, trying one way after the other is faster.
 QUICK_TEXT = 256
+# What is remembered of a pattern: so many texts, of so many letters at most.
+MOST_KNOWN = 1000
+LONGEST_KNOWN = 100
 _REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
 
 

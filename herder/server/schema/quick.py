@@ -12,6 +12,7 @@ from herder.server.schema.values import check_value, integer_range
 Fits = Callable[[Any], bool]
 # An object, and what it was before (an empty one, where it is new).
 Changed = Callable[[dict[str, Any], dict[str, Any]], bool]
+_NOTHING: dict[str, Any] = {}
 _LIMITS = (
     "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf", "minItems", "maxItems", "uniqueItems",
     "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not",
@@ -22,22 +23,12 @@ def compile_quick(root: Node) -> Changed:
     """True: nothing is wrong with the values. False: the exact walk decides. Fields that are the very same as before are not looked
     at: most writes reach the status alone, and what was let in stays."""
     known: dict[int, Fits | None] = {}
-    own, pairs, required = _own(root), _fields(root, known), _required(root)
-    additional = _compile(root.additional, known) if root.additional is not None else None
+    own, inside = _own(root), _object(root, known)
 
     def fits(value: dict[str, Any], old: dict[str, Any]) -> bool:
         if own is not None and not own(value):
             return False
-        for name in required:
-            if name not in value:
-                return False
-        for name, check in pairs:
-            one = value.get(name)
-            if one is not None and one is not old.get(name) and not check(one):
-                return False
-        return additional is None or all(
-            additional(one) for key, one in value.items() if key not in root.properties and one is not None
-        )
+        return inside is None or inside(value, old)
 
     return fits
 
@@ -55,7 +46,8 @@ def _make(node: Node, known: dict[int, Fits | None]) -> Fits | None:
     if node.type == "array" and node.items is not None:
         return _both(own, _each_item(_compile(node.items, known)))
     if node.type == "object":
-        return _both(own, _object(node, known))
+        inside = _object(node, known)
+        return _both(own, (lambda value: inside(value, _NOTHING)) if inside is not None else None)
     return own
 
 
@@ -118,29 +110,25 @@ def _each_item(inner: Fits | None) -> Fits | None:
     return fits
 
 
-def _object(node: Node, known: dict[int, Fits | None]) -> Fits | None:
-    pairs, required = _fields(node, known), _required(node)
+def _object(node: Node, known: dict[int, Fits | None]) -> Changed | None:
+    """By what is there: most objects have few of the fields that they could have."""
+    checks = {name: found for name, child in node.properties.items() if (found := _compile(child, known))}
+    required, named = _required(node), node.properties
     additional = _compile(node.additional, known) if node.additional is not None else None
-    if not pairs and not required and additional is None:
+    if not checks and not required and additional is None:
         return None
 
-    def fits(value: Any) -> bool:
+    def fits(value: dict[str, Any], old: dict[str, Any]) -> bool:
         for name in required:
             if name not in value:
                 return False
-        for name, check in pairs:
-            one = value.get(name)
-            if one is not None and not check(one):
+        for name, one in value.items():
+            check = checks.get(name) or (additional if name not in named else None)
+            if check is not None and one is not None and one is not old.get(name) and not check(one):
                 return False
-        return additional is None or all(
-            additional(one) for key, one in value.items() if key not in node.properties and one is not None
-        )
+        return True
 
     return fits
-
-
-def _fields(node: Node, known: dict[int, Fits | None]) -> tuple[tuple[str, Fits], ...]:
-    return tuple((name, found) for name, child in node.properties.items() if (found := _compile(child, known)))
 
 
 def _required(node: Node) -> tuple[str, ...]:

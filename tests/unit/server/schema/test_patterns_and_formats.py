@@ -1,7 +1,7 @@
 import pytest
 
 from herder.server.schema.formats import string_format
-from herder.server.schema.patterns import PatternError, compile_pattern
+from herder.server.schema.patterns import MOST_KNOWN, PatternError, compile_pattern
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,16 @@ def test_a_pattern_with_many_ways_to_fail_is_answered_all_the_same(pattern: str)
     """By trying one way after the other these would take longer than anybody can wait."""
     assert not compile_pattern(pattern).matches("a" * 60 + "!" + "x" * 60)
     assert compile_pattern("^(a+)+$").matches("a" * 60)
+
+
+def test_a_pattern_remembers_what_it_said_of_a_few_short_texts() -> None:
+    pattern = compile_pattern(
+        r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+    )
+    known = pattern._known  # pyright: ignore[reportPrivateUsage]
+    for _ in range(2):
+        assert pattern.matches("32Mi") and not pattern.matches("32 Mi") and pattern.matches("1" * 200)
+        assert known == {"32Mi": True, "32 Mi": False}
+    for number in range(3 * MOST_KNOWN):
+        assert pattern.matches(f"{number}m")
+    assert len(known) <= MOST_KNOWN
