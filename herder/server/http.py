@@ -120,7 +120,8 @@ class HttpServer:
         if isinstance(answer, Upgrade):
             return Response(400, status.bad_request("this needs a connection that becomes a WebSocket").body())
         try:
-            return Response(200, b"".join([chunk async for chunk in answer.chunks()]), answer.content_type, answer.headers)
+            body = b"".join([chunk async for chunk in answer.chunks()])
+            return Response(200, body, answer.content_type, answer.headers, answer.warnings)
         finally:
             answer.close()
 

@@ -8,8 +8,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from herder.server import presenting
 from herder.server.http import HttpServer
 from herder.server.patience import Patience
 from herder.server.quick_writes import Unusual, read_head, written
@@ -116,6 +118,17 @@ async def test_one_connection_serves_many_writes_and_then_something_else(tmp_pat
         writer.write(request("DELETE", f"{MAPS}/m1"))
         assert (await answer_of(reader))[0].startswith("HTTP/1.1 200 ")
         writer.close()
+
+
+async def test_a_long_answer_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that are deleted together all are told, and the engine would rather tell many in pieces."""
+    monkeypatch.setattr(presenting, "STREAM_ABOVE", 0)
+    async with door(tmp_path) as ours:
+        for number in range(5):
+            await ours.inside.ask("POST", MAPS, named(f"m{number}"))
+        head, body = (await ours.ask(request("DELETE", MAPS)))[0]
+        assert head.startswith("HTTP/1.1 200 ")
+        assert [one["metadata"]["name"] for one in msgspec.json.decode(body)["items"]] == [f"m{number}" for number in range(5)]
 
 
 @pytest.mark.parametrize("cut", [1, 4, 30, 90, -1])
