@@ -104,7 +104,6 @@ async def _work(client: Client, agents: Agents, ready_fd: int) -> None:
         group.create_task(agents.run())
         await agents.registered.wait()
         # Nodes stay: the collector need not look at all of them again and again.
-        garbage.keep_what_is_there()
-        garbage.collect_seldom()
+        garbage.look_seldom()
         os.write(ready_fd, b"r")
         os.close(ready_fd)

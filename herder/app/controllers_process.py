@@ -73,8 +73,7 @@ class Collector:
 
     def spare(self) -> None:
         """Once the caches know everything."""
-        garbage.keep_what_is_there()
-        garbage.collect_seldom()
+        garbage.look_seldom()
 
     def look_at_everything(self) -> None:
         """At the end of a term, whose caches are garbage."""

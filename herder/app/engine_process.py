@@ -52,8 +52,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
     try:
         await running.start()
         # What was loaded stays: the collector need not look at it again and again.
-        garbage.keep_what_is_there()
-        garbage.collect_seldom()
+        garbage.look_seldom()
         os.write(ready_fd, b"r")
         os.close(ready_fd)
         await stop.wait()

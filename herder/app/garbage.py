@@ -7,12 +7,9 @@ import gc
 COLLECT_AT = (10_000, 5, 20)
 
 
-def collect_seldom() -> None:
-    gc.set_threshold(*COLLECT_AT)
-
-
-def keep_what_is_there() -> None:
-    """For what stays until it is replaced, such as caches that know everything: the collector need not look at it again and again.
-    Each object of it still goes when nobody holds it any more."""
+def look_seldom() -> None:
+    """From now on; and no more at what is there already, such as caches that know everything: it stays until it is replaced. Each
+    object of it still goes when nobody holds it any more."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AT)

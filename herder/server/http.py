@@ -111,19 +111,10 @@ class HttpServer:
 
     async def _answer_plainly(self, request: Request) -> Response:
         try:
-            answer = await self._router.handle(request)
+            return await _whole(await self._router.handle(request))
         except Exception:
             log.exception("request failed", method=request.method, path=request.path)
             return Response(500, status.internal(OWN_BUG).body())
-        if isinstance(answer, Response):
-            return answer
-        if isinstance(answer, Upgrade):
-            return Response(400, status.bad_request("this needs a connection that becomes a WebSocket").body())
-        try:
-            body = b"".join([chunk async for chunk in answer.chunks()])
-            return Response(200, body, answer.content_type, answer.headers, answer.warnings)
-        finally:
-            answer.close()
 
     async def _answer(self, incoming: web.BaseRequest) -> Answer:
         try:
@@ -226,6 +217,18 @@ def user_of(certificate: Any, fingerprint: str) -> User | None:
 
 def has_left(incoming: web.BaseRequest) -> bool:
     return incoming.transport is None or incoming.transport.is_closing()
+
+
+async def _whole(answer: Answer) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, Upgrade):
+        return Response(400, status.bad_request("this needs a connection that becomes a WebSocket").body())
+    try:
+        body = b"".join([chunk async for chunk in answer.chunks()])
+        return Response(200, body, answer.content_type, answer.headers, answer.warnings)
+    finally:
+        answer.close()
 
 
 def _respond(answer: Response) -> web.Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from herder.server import presenting
 from herder.server.http import HttpServer
 from herder.server.patience import Patience
 from herder.server.quick_writes import Unusual, read_head, written
-from herder.server.request import BODY_LIMIT, Answer, Request, Response
+from herder.server.request import BODY_LIMIT, Answer, Request, Response, Stream
 from tests.unit.server.inside import Inside, engine_inside
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -39,6 +39,15 @@ class Door:
             answers.append(await answer_of(reader))
         writer.close()
         return answers
+
+    def slow_down(self, seconds: float) -> None:
+        quick = self.inside.router.handle
+
+        async def slow(request: Request) -> Answer:
+            await asyncio.sleep(seconds)
+            return await quick(request)
+
+        self.inside.router.handle = slow
 
     @property
     def quick(self) -> int:
@@ -211,15 +220,26 @@ async def test_a_bug_of_ours_is_an_answer_and_the_next_one_is_served(tmp_path: P
         assert second[0].startswith("HTTP/1.1 201 ")
 
 
+async def test_so_is_one_that_is_met_in_the_middle_of_a_long_answer(tmp_path: Path) -> None:
+    closed: list[bool] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise RuntimeError("oh")
+
+    async def wrong(request: Request) -> Answer:
+        return Stream(chunks, close=lambda: closed.append(True))
+
+    async with door(tmp_path) as ours:
+        ours.inside.router.handle = wrong
+        for head, body in await ours.ask(*[request("DELETE", MAPS)] * 2):
+            assert head.startswith("HTTP/1.1 500 ") and b"half" not in body
+        assert closed == [True, True]
+
+
 async def test_a_server_that_stops_finishes_what_it_has_begun(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
-        right = ours.inside.router.handle
-
-        async def slow(request: Request) -> Answer:
-            await asyncio.sleep(0.2)
-            return await right(request)
-
-        ours.inside.router.handle = slow
+        ours.slow_down(0.2)
         reader, writer = await ours.open()
         idle, _ = await ours.open()
         writer.write(request("POST", MAPS, named("a")))
@@ -231,13 +251,7 @@ async def test_a_server_that_stops_finishes_what_it_has_begun(tmp_path: Path) ->
 
 async def test_one_that_is_silent_for_too_long_is_hung_up_on_but_not_while_it_waits(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=0.2, body=3600, taking=3600)) as ours:
-        right = ours.inside.router.handle
-
-        async def slow(request: Request) -> Answer:
-            await asyncio.sleep(0.5)
-            return await right(request)
-
-        ours.inside.router.handle = slow
+        ours.slow_down(0.5)
         reader, writer = await ours.open()
         writer.write(request("POST", MAPS, named("a")))
         assert (await answer_of(reader))[0].startswith("HTTP/1.1 201 ")
