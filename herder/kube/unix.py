@@ -1,8 +1,8 @@
 """The transport to the engine's own unix sockets, which most writes of our processes go through.
 
 Writes are sent and their answers read by hand: on both ends of the socket is a program of ours, which names the length of what it
-sends. That takes a third of what a client takes that is ready for any server (bench/calls.py). Reads and watches go the same way as
-over TCP.
+sends. That takes a third, or two fifths, of what a client takes that is ready for any server (bench/calls.py). Reads and watches go
+the same way as over TCP.
 """
 
 from __future__ import annotations

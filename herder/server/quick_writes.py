@@ -1,9 +1,9 @@
 """Writes that come over a unix socket, read and answered by hand.
 
 Our own processes send nearly all of what changes in a cluster, and they send it in one plain form (herder/kube/unix.py). What comes
-in that form and all at once is answered here, for half of what a server takes that is ready for any client. Whatever else comes, be
-it only a header that we do not know by heart, or a body that is not whole, makes the connection one of the other server: for good,
-and without a byte lost.
+in that form and all at once is answered here, which saves a fifth of what a small write costs the engine (bench/calls.py). Whatever
+else comes, be it only a header that we do not know by heart, or a body that is not whole, makes the connection one of the other
+server: for good, and without a byte lost.
 """
 
 from __future__ import annotations
