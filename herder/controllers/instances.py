@@ -7,13 +7,14 @@ from typing import Any
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
-from herder.api.kinds import VirtualMachineInstance
+from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
 from herder.controllers.launchers import LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.settings import ClusterSettings
 from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, view_of
+from herder.kube.client import Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.kit import Kit
@@ -34,7 +35,9 @@ from herder.rules.configuration import migration_configuration
 from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, plan_instance
 from herder.rules.instances.needs import Found, claims_of
 from herder.rules.instances.observed import trust
+from herder.rules.instances.plan import launcher_of
 from herder.rules.migratability.waiting import demanded_level, waits
+from herder.rules.migration.phases import finished
 
 WORKERS = 16
 
@@ -122,11 +125,24 @@ class Instances:
         if stored is None:
             return DONE
         plan = plan_instance(self._snapshot(stored), self._world.now())
-        if plan.gone is not None and await self._client.find(PODS, Key(key.namespace, plan.gone)) is not None:
-            # It is there, and the cache does not know yet.
+        if await self._knows_too_little(stored, plan):
             return AGAIN
         await self._carry_out(stored, plan)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _knows_too_little(self, stored: Stored[VirtualMachineInstance], plan: InstancePlan) -> bool:
+        """Whether something is there on whose absence the plan stands: the cache does not know yet."""
+        namespace = stored.key.namespace
+        if plan.gone is not None:
+            pod = await self._client.find(PODS, Key(namespace, plan.gone))
+            # Somebody else's pod may have the name by now.
+            if pod is not None and _is_of(pod, stored.view):
+                await self._pods.wait_seen(pod.metadata.resource_version or "")
+                return True
+        if plan.migration_gone is not None:
+            listed = await self._client.list(MIGRATIONS, Selection(namespace=namespace))
+            return any(one.uid == plan.migration_gone and not finished(one) for one in listed.items)
+        return False
 
     async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: InstancePlan) -> None:
         hands, namespace = self._hands, stored.key.namespace
@@ -152,7 +168,7 @@ class Instances:
         hands.tell(stored.view, plan.events)
 
     def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
-        pods = sorted(self._pods.by(LAUNCHERS_OF, stored.uid), key=_age)
+        pods = sorted(self._launchers(stored), key=_age)
         names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
         awaits_level = any(demanded_level(pod) and waits(pod) for pod in pods)
@@ -164,14 +180,27 @@ class Instances:
             found=self._found(stored),
             migration=self._migration(stored.key),
             settings=migration_configuration(self._settings.kubevirt()),
+            migrations=frozenset(one.uid for one in self._migrations_of(stored.key) if not finished(one)),
             all_nodes=tuple(self._nodes.list()) if awaits_level else (),
         )
+
+    def _launchers(self, stored: Stored[VirtualMachineInstance]) -> list[Pod]:
+        """And the one that has the guest, even where somebody took its label or its owner away: the guest runs on."""
+        pods = self._pods.by(LAUNCHERS_OF, stored.uid)
+        name = launcher_of(stored.view)
+        if name is None or any(pod.name == name for pod in pods):
+            return pods
+        pod = self._pods.get(Key(stored.key.namespace, name))
+        return [*pods, pod] if pod is not None and _is_of(pod, stored.view) else pods
+
+    def _migrations_of(self, key: Key) -> list[VirtualMachineInstanceMigration]:
+        return self._migrations.by(BY_INSTANCE, instance_of(key.namespace, key.name))
 
     def _migration(self, key: Key) -> MigrationState | None:
         """How the one that goes on stands, or the last one that began."""
         began = [
             (not (state.completed or False), one.status.start_timestamp, one.name, state)
-            for one in self._migrations.by(BY_INSTANCE, instance_of(key.namespace, key.name))
+            for one in self._migrations_of(key)
             if one.status is not None and (state := one.status.migration_state) is not None and one.status.start_timestamp
         ]
         return max(began, key=lambda one: one[:3])[3] if began else None
@@ -186,6 +215,12 @@ class Instances:
             claims={name: claim for name, claim in claims if claim is not None},
             data_volumes={name: volume for name, volume in volumes if volume is not None},
         )
+
+
+def _is_of(pod: Pod, instance: VirtualMachineInstance) -> bool:
+    """By its owner, or by its identity as it was seen: names are anybody's."""
+    active = (instance.status.active_pods if instance.status else None) or {}
+    return pod.controller_uid == instance.uid or pod.uid in active
 
 
 def _age(pod: Pod) -> tuple[Any, str]:

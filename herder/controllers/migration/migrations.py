@@ -86,13 +86,18 @@ class Migrations:
         if stored is None:
             return DONE
         plan = plan_migration(self._look.snapshot(stored, self._turns.crowded), self._world.now())
-        if plan.gone is not None and await self._client.find(PODS, Key(key.namespace, plan.gone)) is not None:
-            # It is there, and the cache does not know yet.
+        if plan.gone is not None and await self._is_there(stored, plan.gone):
+            # The cache does not know yet.
             return AGAIN
         if plan.add_finalizer:
             stored = await self._hands.hold(self._look.migrations, stored, labels.MIGRATION_FINALIZER)
         await self._carry_out(stored, plan)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _is_there(self, stored: Stored[VirtualMachineInstanceMigration], name: str) -> bool:
+        """Somebody else's pod may have the name by now: it is not the one that was lost."""
+        pod = await self._client.find(PODS, Key(stored.key.namespace, name))
+        return pod is not None and any(owner.kind == INSTANCES.kind for owner in pod.metadata.owner_references or ())
 
     async def _carry_out(self, stored: Stored[VirtualMachineInstanceMigration], plan: MigrationPlan) -> None:
         hands, pods, namespace = self._hands, self._look.pods, stored.key.namespace

@@ -6,7 +6,7 @@ import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
-from herder.api.guest import ENDED, GuestReport, report_of
+from herder.api.guest import GuestReport, report_of
 from herder.api.kinds.instance import InstancePhase
 
 
@@ -20,9 +20,10 @@ class Observed(msgspec.Struct, frozen=True):
 def observe(pod: Pod, node: Node | None) -> Observed:
     """The node is the one that the pod is bound to; None where there is no such Node."""
     report = report_of(pod)
-    if pod.status.phase == "Succeeded":
+    # One that was handed over has not ended: who has it now decides.
+    if pod.status.phase == "Succeeded" or (report is not None and report.state == "ShutDown"):
         return _ended("Succeeded", pod, report)
-    if pod.status.phase == "Failed":
+    if pod.status.phase == "Failed" or (report is not None and report.state in ("Crashed", "Failed")):
         return _ended("Failed", pod, report)
     if not pod.spec.node_name:
         return _unbound(pod)
@@ -31,8 +32,7 @@ def observe(pod: Pod, node: Node | None) -> Observed:
         return Observed("Unknown", reasons.NODE_NOT_FENCED, f"{message} until the node is back or fenced", report)
     if report is None or report.state in ("Preparing", "Incoming"):
         return Observed("Scheduled", report.reason if report else "", report.message if report else "", report)
-    if report.state in ENDED:
-        # The pod's own phase follows in the same write, or the next.
+    if report.state == "HandedOver":
         return Observed("Running", report.reason, report.message, report)
     return Observed("Running", report=report)
 

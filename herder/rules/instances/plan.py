@@ -6,13 +6,14 @@ import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
+from herder.api.guest import report_of
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.kubevirt import MigrationConfiguration
 from herder.api.kinds.migration_state import MigrationState
 from herder.rules.instances.launcher import launcher_pod, pod_name
 from herder.rules.instances.needs import Found, missing, needs_of
-from herder.rules.instances.observed import Observed, fenced, observe
-from herder.rules.instances.pods import active_pod, gave_away, heir
+from herder.rules.instances.observed import Observed, answers, fenced, observe
+from herder.rules.instances.pods import active_pod, gave_away, has_ended, heir, took_over
 from herder.rules.instances.status import status_of
 from herder.rules.migratability.starting import is_host_model, required_level
 from herder.rules.migratability.waiting import demanded_level, not_reached
@@ -22,6 +23,8 @@ FINISHED = ("Succeeded", "Failed")
 # A pod that is younger is about to get a node, or to be told why not: that it has none yet is not worth a write. Ages are of whole
 # seconds, so this is half a second at least.
 ABOUT_TO_BE_PLACED = 1.5
+# A guest that was handed over runs again within this, unless something went wrong: that it stands is not worth a write before.
+SOON_RESUMED = 3.0
 
 
 class InstanceSnapshot(msgspec.Struct, frozen=True):
@@ -36,6 +39,8 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
     # The migration that goes on, or the last one, as it stands.
     migration: MigrationState | None = None
     settings: MigrationConfiguration | None = None
+    # Uids of the instance's migrations that are not finished.
+    migrations: frozenset[str] = frozenset()
     # Of the cluster, where a pod waits for one with a level; nobody else asks.
     all_nodes: tuple[Node, ...] = ()
 
@@ -50,8 +55,9 @@ class InstancePlan(msgspec.Struct, frozen=True):
     # (pod, version): made by settings that are others now, and still without a node. One that is bound meanwhile stays.
     replace_pod: tuple[Delete, str] | None = None
     node_label: str | None = None
-    # That this pod is gone decides: ask the API server itself before it is believed.
+    # That this pod is gone decides, or that this migration (its uid) is gone or over: to be asked of the API server itself first.
     gone: str | None = None
+    migration_gone: str | None = None
     status: Document | None = None
     events: tuple[Event, ...] = ()
     next_look: float | None = None
@@ -62,18 +68,43 @@ def plan_instance(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         return _ending(snapshot, now)
     if phase_of(snapshot.instance) in FINISHED:
         return _finished(snapshot)
-    pod = active_pod(snapshot.pods)
-    if (pod is None or _is_past(pod, snapshot)) and heir(snapshot.pods) is not None:
-        # The migration decides: it has the guest, and is told to go on.
-        return InstancePlan()
-    if pod is None:
-        return _without_pod(snapshot, now)
-    return _with_pod(snapshot, pod, now)
+    pod = active_pod(snapshot.pods, launcher_of(snapshot.instance))
+    target = heir(snapshot.pods) if pod is None or _is_past(pod, snapshot) else None
+    if target is not None and target.labels[labels.MIGRATION_UID] in snapshot.migrations:
+        return _awaiting(snapshot, pod, target, now)
+    plan = _with_pod(snapshot, pod, now) if pod is not None else _without_pod(snapshot, now)
+    # A target that nobody will ever send a guest to, or tell to go on, is no reason to wait.
+    forsaken = target or (pod if pod is not None and _is_forsaken(pod, snapshot) else None)
+    return plan if forsaken is None else msgspec.structs.replace(plan, migration_gone=forsaken.labels[labels.MIGRATION_UID])
+
+
+def _awaiting(snapshot: InstanceSnapshot, pod: Pod | None, target: Pod, now: float) -> InstancePlan:
+    """The migration decides: the target has the guest, and is told to go on. That is shown where it takes more than a moment."""
+    left = _handed_over_at(pod) + SOON_RESUMED - now if pod is not None else 0.0
+    if left > 0:
+        return InstancePlan(next_look=left)
+    message = f"the guest waits on node {target.spec.node_name} to be told that it may go on"
+    observed = Observed("Running", reasons.GUEST_HANDED_OVER, message, report_of(pod) if pod is not None else None)
+    return InstancePlan(status=status_of(snapshot.instance, observed, pod, snapshot.found.claims, now) | _moving(snapshot))
+
+
+def _handed_over_at(pod: Pod) -> float:
+    """When its node said so; long ago where nobody did."""
+    said = next((one for one in pod.status.conditions if one.type == labels.GUEST_CONDITION), None)
+    at = said.last_transition_time if said is not None and gave_away(pod) else None
+    return at.timestamp() if at is not None else 0.0
 
 
 def _is_past(pod: Pod, snapshot: InstanceSnapshot) -> bool:
     """It gave the guest away, or nothing of it can run any more."""
     return gave_away(pod) or (bool(pod.spec.node_name) and fenced(snapshot.nodes.get(pod.spec.node_name)))
+
+
+def _is_forsaken(pod: Pod, snapshot: InstanceSnapshot) -> bool:
+    """It waits for a guest to come in, says its node, and the migration is over."""
+    migration = pod.labels.get(labels.MIGRATION_UID)
+    waits = migration is not None and migration not in snapshot.migrations and not took_over(pod) and not has_ended(pod)
+    return waits and answers(snapshot.nodes.get(pod.spec.node_name))
 
 
 def phase_of(instance: VirtualMachineInstance) -> str:
@@ -84,7 +115,7 @@ def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     """Pods first, then the finalizer: while one of them may run, the instance is there to say so."""
     ends = tuple(end for pod in snapshot.pods if (end := _end(pod, snapshot.nodes)) is not None)
     ours = labels.INSTANCE_FINALIZER in snapshot.instance.finalizers
-    pod = active_pod(snapshot.pods)
+    pod = active_pod(snapshot.pods, launcher_of(snapshot.instance))
     status = None
     if pod is not None:
         observed = observe(pod, snapshot.nodes.get(pod.spec.node_name))
@@ -98,7 +129,12 @@ def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
 
 
 def _last_pod(instance: VirtualMachineInstance) -> str:
-    return (instance.status.launcher_pod_name if instance.status else None) or pod_name(instance.name, instance.uid)
+    return launcher_of(instance) or pod_name(instance.name, instance.uid)
+
+
+def launcher_of(instance: VirtualMachineInstance) -> str | None:
+    """The pod that had the guest when the instance was last looked at."""
+    return instance.status.launcher_pod_name if instance.status else None
 
 
 def _end(pod: Pod, nodes: dict[str, Node]) -> Delete | None:
@@ -116,8 +152,7 @@ def _finished(snapshot: InstanceSnapshot) -> InstancePlan:
 
 def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     instance = snapshot.instance
-    known = instance.status.launcher_pod_name if instance.status else None
-    if known:
+    if known := launcher_of(instance):
         observed = pod_gone(known)
         event = Event("Warning", reasons.POD_GONE, observed.message)
         status = status_of(instance, observed, None, snapshot.found.claims, now)
@@ -154,6 +189,8 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         observed = Observed(
             "Failed", reasons.GUEST_LOST, "it was handed over to another node, and never ran there", observed.report
         )
+    elif _is_forsaken(pod, snapshot):
+        observed = Observed("Failed", reasons.GUEST_LOST, "its node waits for it to come in, and nobody sends it any more")
     elif pod.being_deleted and observed.phase in FINISHED:
         # It was told to end, by someone who is not its machine. Whether its last word is seen or not, that is what happened.
         observed = msgspec.structs.replace(pod_gone(pod.name), report=observed.report)

@@ -67,6 +67,9 @@ def _ready(observed: Observed, pod: Pod | None) -> Document:
         return condition(reasons.READY, False, observed.reason or word, observed.message)
     if observed.report is not None and observed.report.state == "Paused":
         return condition(reasons.READY, False, reasons.GUEST_PAUSED, "the guest is paused")
+    if observed.report is None or observed.report.state != "Running":
+        # Whatever else the pod says: who has no guest that runs is not ready.
+        return condition(reasons.READY, False, observed.reason or reasons.GUEST_NOT_RUNNING, observed.message)
     ready = next((one for one in pod.status.conditions if one.type == "Ready"), None) if pod else None
     if ready is not None and ready.status == "True":
         return condition(reasons.READY, True, reasons.GUEST_RUNNING)

@@ -11,6 +11,9 @@ from herder.api.kinds.migration import MigrationPhase
 from herder.rules.instances.observed import answers, fenced
 from herder.rules.migration.snapshot import MigrationSnapshot, said_by
 
+# What the source has sent is there when it gives the guest away. A target that answers and knows nothing of it for so long has lost
+# it: its machine was restarted.
+ARRIVES_WITHIN = 60.0
 # Agents tell each other at once. Only where that did not work, the grant goes through the API server.
 GRANT_AFTER = 2.0
 
@@ -36,6 +39,8 @@ class GoesOn(msgspec.Struct, frozen=True):
     # The target shall be told that its source runs no more.
     grant: bool = False
     next_look: float | None = None
+    # When time alone would make it fail.
+    look_in: float | None = None
 
 
 Standing = Failed | Moved | GoesOn
@@ -48,6 +53,9 @@ class Sides(msgspec.Struct, frozen=True):
     source_said: MigrationReport | None
     target_said: MigrationReport | None
     source_node: Node | None
+    target_node: Node | None
+    # How long ago the source gave the guest away, as it is written down; None where it is not.
+    handed_over_for: float | None
     # Whether the source was told to send.
     ordered: bool
     cancelled: bool
@@ -83,11 +91,13 @@ class Sides(msgspec.Struct, frozen=True):
         return f"target pod {pod.name} was deleted" if pod.being_deleted else ""
 
 
-def sides_of(snapshot: MigrationSnapshot) -> Sides:
+def sides_of(snapshot: MigrationSnapshot, now: float) -> Sides:
     uid, source, target = snapshot.migration.uid, snapshot.source, snapshot.target
     order = order_of(source) if source is not None else None
     given = order is not None and order.migration == uid
     status = snapshot.migration.status
+    state = status.migration_state if status is not None else None
+    handed_over = state.handed_over_timestamp if state is not None else None
     return Sides(
         uid=uid,
         source=source,
@@ -95,6 +105,8 @@ def sides_of(snapshot: MigrationSnapshot) -> Sides:
         source_said=said_by(source, uid),
         target_said=said_by(target, uid),
         source_node=snapshot.nodes.get(source.spec.node_name) if source is not None else None,
+        target_node=snapshot.nodes.get(target.spec.node_name) if target is not None else None,
+        handed_over_for=now - handed_over.timestamp() if handed_over is not None else None,
         # A source that is gone took its order with it: then the phase remembers.
         ordered=given or (source is None and status is not None and status.phase == "Running"),
         cancelled=given and order is not None and order.cancelled,
@@ -130,7 +142,17 @@ def _given_away(sides: Sides) -> Standing:
         return GoesOn("Running", grant=True, next_look=None if sure else GRANT_AFTER)
     if sides.source_is_past:
         return Failed(reasons.NODE_LOST, "the source was lost before all memory had been copied")
-    return GoesOn("Running")
+    return _arriving(sides)
+
+
+def _arriving(sides: Sides) -> Standing:
+    """All that it needs was sent, and the target has not said that it is there. One that does not answer may have it."""
+    if not answers(sides.target_node):
+        return GoesOn("Running")
+    left = ARRIVES_WITHIN - (sides.handed_over_for or 0.0)
+    if left > 0:
+        return GoesOn("Running", look_in=left)
+    return Failed(reasons.TARGET_POD_FAILED, "the target knows nothing of the guest that was handed over to it: it was restarted")
 
 
 def _failed(sides: Sides, unwanted: tuple[str, str], said: MigrationReport) -> Failed:

@@ -10,6 +10,7 @@ from herder.api.guest import MigrationOrder, order_of
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration import MigrationPhase
 from herder.rules.instances.observed import fenced
+from herder.rules.instances.plan import launcher_of
 from herder.rules.instances.plan import phase_of as instance_phase
 from herder.rules.instances.pods import active_pod
 from herder.rules.migration import status as shown
@@ -64,7 +65,7 @@ def _pending(snapshot: MigrationSnapshot, now: float) -> MigrationPlan:
     if waits[0]:
         return MigrationPlan(status=shown.waiting(snapshot.migration, *waits, now))
     assert snapshot.prepared is not None
-    source = active_pod(snapshot.pods)
+    source = active_pod(snapshot.pods, launcher_of(instance))
     if source is None or not source.spec.node_name:
         return MigrationPlan(status=shown.waiting(snapshot.migration, reasons.GUEST_NOT_RUNNING, "the guest has no pod", now))
     if snapshot.prepared.impossible[0]:
@@ -100,7 +101,7 @@ def _not_yet(instance: VirtualMachineInstance) -> tuple[str, str]:
 
 
 def _under_way(snapshot: MigrationSnapshot, phase: MigrationPhase, now: float) -> MigrationPlan:
-    sides = sides_of(snapshot)
+    sides = sides_of(snapshot, now)
     unwanted = _unwanted(snapshot, sides, phase, now)
     if phase == "Scheduling" and sides.target is None and not sides.source_ended and not unwanted[0]:
         return MigrationPlan(create_pod=target_pod(snapshot), next_look=snapshot.timeouts.unschedulable)
@@ -160,7 +161,7 @@ def _goes_on(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, phase: M
         status=shown.under_way(snapshot, sides, stands, now),
         order=_order(snapshot, sides, stands),
         grant=grant,
-        next_look=look or (_look(snapshot, sides, now) if stands.phase != "Running" else None),
+        next_look=look or stands.look_in or (_look(snapshot, sides, now) if stands.phase != "Running" else None),
     )
 
 

@@ -64,7 +64,7 @@ def under_way(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, now: fl
 
 def over(snapshot: MigrationSnapshot, stands: Failed | Moved, now: float) -> Document:
     migration = snapshot.migration
-    sides = sides_of(snapshot)
+    sides = sides_of(snapshot, now)
     failed = isinstance(stands, Failed)
     reason, message = (stands.reason, stands.message) if isinstance(stands, Failed) else ("", "")
     document = _with(migration, "Failed" if failed else "Succeeded", reason, message, now)

@@ -98,11 +98,11 @@ def plan(
     document: Json,
     *pods: Pod,
     of: Json | None = None,
-    nodes: tuple[str, ...] = ("node-1", "node-2"),
+    nodes: tuple[str, ...] | dict[str, Node] = ("node-1", "node-2"),
     now: float = NOW,
     **more: Any,
 ) -> MigrationPlan:
-    there = {name: named(name) for name in nodes}
+    there = nodes if isinstance(nodes, dict) else {name: named(name) for name in nodes}
     whole = instance("Running", nodeName="node-1") if of is None else of
     found = None if of == {} else instance_view(whole)
     more = {"prepared": PREPARED, "nodes": there, **more}

@@ -6,8 +6,8 @@ import pytest
 from herder.api import labels, reasons
 from herder.api.guest import definition_of, order_of
 from herder.rules.migration.snapshot import Prepared
-from tests.unit.rules.machines import NOW, instance
-from tests.unit.rules.migrations import PREPARED, SETTINGS, UID, migration, ordered, phase, plan, source, target, why
+from tests.unit.rules.machines import NOW, instance, later
+from tests.unit.rules.migrations import PREPARED, SETTINGS, UID, migration, named, ordered, phase, plan, source, target, why
 
 ADDRESS = {"address": "simulated://node-2"}
 COMPLETE = {"handed_over": True, "completed": True}
@@ -227,3 +227,21 @@ def test_a_target_that_does_not_get_ready_is_given_up(bound: str, limit: int) ->
 def test_while_it_waits_for_a_place_it_says_why_node_by_node() -> None:
     made = plan(migration("Scheduling"), source(), target(None, on=""), no_place="0/5 nodes: 2 lack cpu")
     assert why(made)[1] == "0/5 nodes: 2 lack cpu"
+
+
+def test_a_target_that_lost_what_was_handed_over_to_it_is_not_waited_for() -> None:
+    given = source("HandedOver", said={"handed_over": True}, order=ordered())
+    arriving = migration("Running")
+    arriving["status"]["migrationState"]["handedOverTimestamp"] = later(-59)
+    waits = plan(arriving, given, target(said=ADDRESS))
+    assert (phase(waits), waits.next_look) == ("Running", 1.0)
+    arriving["status"]["migrationState"]["handedOverTimestamp"] = later(-60)
+    assert (phase(made := plan(arriving, given, target(said=ADDRESS))), why(made)[0]) == ("Failed", reasons.TARGET_POD_FAILED)
+
+
+def test_but_one_whose_node_does_not_answer_may_have_it() -> None:
+    given = source("HandedOver", said={"handed_over": True}, order=ordered())
+    arriving = migration("Running")
+    arriving["status"]["migrationState"]["handedOverTimestamp"] = later(-600)
+    nodes = {"node-1": named("node-1"), "node-2": named("node-2", ready="Unknown")}
+    assert phase(plan(arriving, given, target(said=ADDRESS), nodes=nodes)) == "Running"
