@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -70,9 +70,9 @@ class NodeVolumes:
             raise Refused(reasons.UNSUPPORTED, f"PersistentVolume {name} of claim {key.name} is {why}")
         # A claim that nobody fills is an empty disk of its size, made when it is first used.
         size = parse_quantity(volume.spec.capacity.get("storage", 0)).value() if not claim.controller_uid else 0
-        return FileVolume(await asyncio.to_thread(self._file, volume.spec.local.path, key.name, size), read_only)
+        return await asyncio.to_thread(self._file, volume.spec.local.path, key.name, size, read_only)
 
-    def _file(self, path: str, claim: str, size: int) -> Path:
+    def _file(self, path: str, claim: str, size: int, read_only: bool) -> FileVolume:
         name = PurePosixPath(path).name
         try:
             filled = self._storage.is_filled(name)
@@ -84,10 +84,13 @@ class NodeVolumes:
             part = self._storage.prepare(name)
             with part.open("xb") as file:
                 file.truncate(size)
-            self._storage.finish(name, part)
+            self._storage.finish(name, part, "raw")
         elif not filled:
             raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim {claim}: {name} is not there")
-        return self._storage.disk(name)
+        try:
+            return FileVolume(self._storage.disk(name), read_only, self._storage.format_of(name))
+        except ImportFailed as unknown:
+            raise NotYet(unknown.reason, f"waits for the volume of claim {claim}: {unknown}") from None
 
     async def _files(self, pod: Pod, volume: Volume, definition: GuestDefinition) -> tuple[Files, str] | None:
         if (secret := volume.secret) is not None:

@@ -14,7 +14,8 @@ from herder.nodes.imports.copying import copy_disk
 from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.fetching import Fetch, Request
 from herder.nodes.imports.folder import StorageFolder
-from herder.nodes.imports.images import HEADER, QCOW2, check_qcow2, format_of, limit_for, to_raw
+from herder.nodes.imports.images import HEADER, check_qcow2, format_of, limit_for, to_raw
+from herder.nodes.runtimes.base import DiskFormat
 
 Told = Callable[[int, int], None]
 
@@ -38,31 +39,33 @@ async def fill(folder: StorageFolder, definition: ImportDefinition, request: Req
 async def _fill(
     folder: StorageFolder, definition: ImportDefinition, request: Request | None, allow_local: bool, told: Told, part: Path
 ) -> None:
+    kind: DiskFormat = "raw"
     if definition.action == "clone":
-        await _copy(folder, definition, part, told)
+        kind = await _copy(folder, definition, part, told)
     elif request is not None:
-        part = await _fetch(part, definition, Fetch(request, allow_local, told))
+        part, kind = await _fetch(part, definition, Fetch(request, allow_local, told))
     else:
         part.touch(mode=0o600)
-    await asyncio.to_thread(_size, part, definition)
-    await asyncio.to_thread(folder.finish, definition.volume, part)
+    if kind == "raw":
+        await asyncio.to_thread(_size, part, definition)
+    await asyncio.to_thread(folder.finish, definition.volume, part, kind)
 
 
 def _size(part: Path, definition: ImportDefinition) -> None:
     """As large as the volume: what is beyond the content is a hole, unless all room is to be taken at once."""
     with part.open("r+b") as file:
-        if file.read(4) == QCOW2:
-            return
         os.ftruncate(file.fileno(), max(definition.capacity, os.fstat(file.fileno()).st_size))
         if definition.preallocate and definition.capacity:
             os.posix_fallocate(file.fileno(), 0, definition.capacity)
 
 
-async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path, told: Told) -> None:
+async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path, told: Told) -> DiskFormat:
+    """In the format of its source, whatever a guest has written there since."""
     if not folder.is_filled(definition.source):
         raise ImportFailed(
             reasons.CLONE_FAILED, f"volume {definition.source} has no content on this node, so there is nothing to copy"
         )
+    kind = await asyncio.to_thread(folder.format_of, definition.source)
     loop, stop = asyncio.get_running_loop(), threading.Event()
 
     def told_from_thread(done: int, total: int) -> None:
@@ -76,11 +79,12 @@ async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path,
         await asyncio.wait([copying])
         raise
     size = part.stat().st_size
-    if size > limit_for("qcow2" if _is_qcow2(part) else "raw", definition.capacity):
+    if size > limit_for(kind, definition.capacity):
         raise ImportFailed(reasons.VOLUME_TOO_SMALL, f"the copy takes {size} bytes, and the volume has {definition.capacity}")
+    return kind
 
 
-async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> Path:
+async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> tuple[Path, DiskFormat]:
     head = b""
     limit = -1
     written = 0
@@ -99,13 +103,13 @@ async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> Path
     if written > limit_for(kind, definition.capacity):
         raise _too_large(definition.capacity)
     if kind == "raw":
-        return part
+        return part, kind
     await asyncio.to_thread(check_qcow2, part, definition.capacity)
     raw = part.with_name(f"raw-{part.name}")
     if not await to_raw(part, raw):
-        return part
+        return part, kind
     part.unlink()
-    return raw
+    return raw, "raw"
 
 
 def _limit(head: bytes, capacity: int, announced: int) -> int:
@@ -118,8 +122,3 @@ def _limit(head: bytes, capacity: int, announced: int) -> int:
 
 def _too_large(capacity: int) -> ImportFailed:
     return ImportFailed(reasons.VOLUME_TOO_SMALL, f"the image is larger than the volume, which has {capacity} bytes")
-
-
-def _is_qcow2(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == QCOW2

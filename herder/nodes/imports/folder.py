@@ -1,6 +1,8 @@
 """The storage folder of a node: one folder for each volume, in it `disk.img`, which is there only when it is whole.
 
 What is being written has another name. Nothing outside the folder is ever touched: names are checked, and links are not followed.
+Beside it `volume.json` says in which format the disk is. It is written before the disk is there, by us alone, and no guest can
+reach it: what a guest writes into its disk never decides how that is read.
 """
 
 from __future__ import annotations
@@ -11,12 +13,22 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from herder.api import reasons
 from herder.nodes.imports.failure import ImportFailed
+from herder.nodes.imports.images import QCOW2
+from herder.nodes.runtimes.base import DiskFormat
+from herder.nodes.runtimes.qemu.files import write_whole
 
 DISK = "disk.img"
+RECORD = "volume.json"
 PART = ".part"
 _NAME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class VolumeRecord(msgspec.Struct, frozen=True):
+    format: DiskFormat
 
 
 class StorageFolder:
@@ -46,9 +58,35 @@ class StorageFolder:
         for left in self._folder(volume).glob(f"*{PART}"):
             left.unlink()
 
-    def finish(self, volume: str, written: Path) -> None:
-        """On the disk first, then visible under its name, and that on the disk, too."""
+    def format_of(self, volume: str) -> DiskFormat:
+        """As it was decided when the volume was filled."""
+        try:
+            return msgspec.json.decode((self._folder(volume) / RECORD).read_bytes(), type=VolumeRecord).format
+        except FileNotFoundError:
+            return self._recorded_late(volume)
+        except (OSError, msgspec.MsgspecError) as error:
+            why = f"{volume}/{RECORD} in the storage folder, which says whether its disk is raw or qcow2, cannot be read: {error}"
+            raise ImportFailed(reasons.VOLUME_RECORD_UNREADABLE, f'{why}. Mend it, for example with {{"format":"raw"}}') from None
+
+    def _recorded_late(self, volume: str) -> DiskFormat:
+        """A volume from before formats were recorded. One that does not begin as a qcow2 is raw, for good from now on. One that
+        does was imported as that, or a guest has written it there: nobody can tell by looking, so we do not decide it."""
+        with open(os.open(self.disk(volume), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            head = file.read(len(QCOW2))
+        if head == QCOW2:
+            why = f"{volume} was filled before formats were recorded, and begins as a qcow2: imported so, or written by a guest"
+            how = f'{{"format":"raw"}} or {{"format":"qcow2"}} in {volume}/{RECORD}'
+            raise ImportFailed(reasons.VOLUME_FORMAT_UNKNOWN, f"{why}. Say which it is: {how}")
+        self._record(volume, "raw")
+        return "raw"
+
+    def _record(self, volume: str, kind: DiskFormat) -> None:
+        write_whole(self._folder(volume) / RECORD, msgspec.json.encode(VolumeRecord(kind)))
+
+    def finish(self, volume: str, written: Path, kind: DiskFormat) -> None:
+        """On the disk first, then its record, then visible under its name, and that on the disk, too."""
         _sync(written, os.O_RDWR)
+        self._record(volume, kind)
         os.rename(written, self.disk(volume))
         _sync(self._folder(volume), os.O_RDONLY)
         self.discard(volume)

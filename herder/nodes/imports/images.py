@@ -8,12 +8,11 @@ import resource
 import shutil
 import struct
 from pathlib import Path
-from typing import Literal
 
 from herder.api import reasons
 from herder.nodes.imports.failure import ImportFailed
+from herder.nodes.runtimes.base import DiskFormat
 
-Format = Literal["raw", "qcow2"]
 QCOW2 = b"QFI\xfb"
 HEADER = 512
 # Beside the data: tables, which grow with it.
@@ -24,8 +23,8 @@ _OTHERS = ((b"KDMV", "a VMDK"), (b"vhdxfile", "a VHDX"), (b"conectix", "a VHD"),
 _VDI, _VDI_AT = b"\x7f\x10\xda\xbe", 64
 
 
-def format_of(head: bytes) -> Format:
-    """From the first bytes. Raises ImportFailed for what is certainly no disk of ours."""
+def format_of(head: bytes) -> DiskFormat:
+    """From a source's first bytes, asked once, when it is imported. Raises ImportFailed for what is certainly no disk of ours."""
     if head.startswith(QCOW2):
         return "qcow2"
     for magic, name in (*_OTHERS, *(((_VDI, "a VDI"),) if head[_VDI_AT : _VDI_AT + 4] == _VDI else ())):
@@ -38,7 +37,7 @@ def format_of(head: bytes) -> Format:
     return "raw"
 
 
-def limit_for(kind: Format, capacity: int) -> int:
+def limit_for(kind: DiskFormat, capacity: int) -> int:
     """How many bytes a file may have to fit."""
     return capacity if kind == "raw" else capacity + capacity // QCOW2_SHARE + QCOW2_MORE
 

@@ -50,11 +50,15 @@ class Host(msgspec.Struct, frozen=True):
     can_post_copy: bool = True
 
 
+DiskFormat = Literal["raw", "qcow2"]
+
+
 class FileVolume(msgspec.Struct, frozen=True):
-    """A disk image, or a block device, of a claim."""
+    """A disk image, or a block device, of a claim. Its format is known: a guest can write any header into its disk."""
 
     path: Path
     read_only: bool = False
+    format: DiskFormat = "raw"
 
 
 class EmptyVolume(msgspec.Struct, frozen=True):

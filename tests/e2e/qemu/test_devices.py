@@ -33,7 +33,7 @@ async def test_disks_of_all_kinds_are_seen_with_their_sizes(node: Node, tmp_path
     assert await made.wait() == 0
     volumes: dict[str, Volume] = {
         "raw": FileVolume(raw),
-        "qcow2": FileVolume(qcow2),
+        "qcow2": FileVolume(qcow2, format="qcow2"),
         "empty": EmptyVolume(9 << 20),
         "files": FilesVolume({"a": bytes(3 << 20)}),
     }

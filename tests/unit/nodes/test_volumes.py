@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ HERE = "default"
 
 FIRST = "pvc-00000000-0000-4000-8000-000000000001"
 SECOND = "pvc-00000000-0000-4000-8000-000000000002"
+QCOW2_HEADER = struct.pack(">4sIQIIQ", b"QFI\xfb", 3, 0, 0, 16, 1 << 50).ljust(512, b"\0")
 
 
 class Rig:
@@ -94,6 +96,51 @@ async def test_a_bound_claim_is_a_file_of_the_storage(rig: Rig) -> None:
     by_claim = {"claimName": "disk", "readOnly": True}
     assert await rig.resolve(persistentVolumeClaim=by_claim) == FileVolume(file, read_only=True)
     assert file.read_bytes() == b"content"
+
+
+async def test_what_a_guest_writes_into_its_disk_never_makes_it_another_format(rig: Rig) -> None:
+    await rig.claim("blank", f"/herder/volumes/{FIRST}")
+    made = await rig.resolve(persistentVolumeClaim={"claimName": "blank"})
+    assert isinstance(made, FileVolume) and made.format == "raw"
+    with made.path.open("r+b") as disk:
+        disk.write(QCOW2_HEADER)
+    assert await rig.resolve(persistentVolumeClaim={"claimName": "blank"}) == made
+
+
+async def test_a_disk_from_before_formats_were_recorded_is_raw_from_its_first_use_on(rig: Rig) -> None:
+    await rig.claim("disk", f"/herder/volumes/{FIRST}")
+    (rig.storage / FIRST).mkdir()
+    file = rig.storage / FIRST / "disk.img"
+    file.write_bytes(bytes(1024))
+    assert await rig.resolve(persistentVolumeClaim={"claimName": "disk"}) == FileVolume(file, format="raw")
+    file.write_bytes(QCOW2_HEADER)
+    assert await rig.resolve(persistentVolumeClaim={"claimName": "disk"}) == FileVolume(file, format="raw")
+
+
+async def test_what_was_a_qcow2_before_formats_were_recorded_waits_until_somebody_says_what_it_is(rig: Rig) -> None:
+    """Imported as one, or written by its guest: nobody can tell by looking at it."""
+    await rig.claim("disk", f"/herder/volumes/{FIRST}")
+    (rig.storage / FIRST).mkdir()
+    file = rig.storage / FIRST / "disk.img"
+    file.write_bytes(QCOW2_HEADER)
+    with pytest.raises(NotYet, match=r'begins as a qcow2.*{"format":"raw"} or {"format":"qcow2"} in .*/volume\.json') as waits:
+        await rig.resolve(persistentVolumeClaim={"claimName": "disk"})
+    assert waits.value.reason == reasons.VOLUME_FORMAT_UNKNOWN
+    (rig.storage / FIRST / "volume.json").write_text('{"format":"qcow2"}')
+    assert await rig.resolve(persistentVolumeClaim={"claimName": "disk"}) == FileVolume(file, format="qcow2")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\0" * 64, b'{"format":"vmdk"}', b"[]", None])
+async def test_a_record_that_cannot_be_read_is_waited_for_and_kept(rig: Rig, content: bytes | None) -> None:
+    await rig.claim("disk", f"/herder/volumes/{FIRST}")
+    (rig.storage / FIRST).mkdir()
+    (rig.storage / FIRST / "disk.img").write_bytes(bytes(1024))
+    record = rig.storage / FIRST / "volume.json"
+    record.mkdir() if content is None else record.write_bytes(content)
+    with pytest.raises(NotYet, match=r"volume\.json in the storage folder, .*, cannot be read") as waits:
+        await rig.resolve(persistentVolumeClaim={"claimName": "disk"})
+    assert waits.value.reason == reasons.VOLUME_RECORD_UNREADABLE
+    assert record.is_dir() if content is None else record.read_bytes() == content
 
 
 async def test_a_claim_that_nobody_fills_is_an_empty_disk_of_its_size(rig: Rig) -> None:

@@ -10,6 +10,7 @@ import structlog
 
 from herder.api import reasons
 from herder.nodes.runtimes.qemu import process, qmp
+from herder.nodes.runtimes.qemu.command import disks_of
 from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process
@@ -58,11 +59,23 @@ async def _take_over(guest: Guest, running: Process) -> None:
         log.warning("a guest does not answer and is looked at again", guest=guest.folder.guest, problem=str(problem))
         guest.become("Running", "QEMU does not answer")
         guest.lost()
+    else:
+        await _name_disks(guest)
     guest.watch(running)
     if not guest.ended or (guest.move is not None and guest.move.moved.state == "PostCopy"):
         await guest.find_out_about_moves()
     else:
         guest.background(guest.quit())
+
+
+async def _name_disks(guest: Guest) -> None:
+    """A guest of an agent that did not yet write down the formats of its disks: QEMU knows in which it has opened them."""
+    if not guest.record.shape or "disks" in guest.record.shape:
+        return
+    with contextlib.suppress(QMPError):
+        disks = disks_of(await guest.control.do("query-named-block-nodes", flat=True))
+        if disks:
+            guest.keep(shape={**guest.record.shape, "disks": disks}, durable=False)
 
 
 def _watched(pid: int) -> Process | None:

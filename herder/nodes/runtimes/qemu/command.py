@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,8 @@ SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=de
 # What guests get only when they ask for it. The board's own controllers are off, so that q35 and pc have the same ones.
 BOARD = "usb=off,vmport=off,hpet=off,smbus=off,sata=off,smm=off,dump-guest-core=off"
 DISKS_PER_SATA = 6
+# What the nodes of guests' disks are called in QEMU, with a number.
+DISK = "disk"
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +86,15 @@ def shape_of(command: list[str]) -> dict[str, str]:
     options = list(itertools.pairwise(command))
     words = {name.removeprefix("-"): value for name, value in options if name in ("-machine", "-accel", "-cpu", "-smp", "-m")}
     words["memory"] = words.pop("m")
-    return words | {"devices": " ".join(value for name, value in options if name in ("-device", "-serial"))}
+    words["devices"] = " ".join(value for name, value in options if name in ("-device", "-serial"))
+    disks = disks_of(json.loads(value) for name, value in options if name == "-blockdev")
+    return words | ({"disks": disks} if disks else {})
+
+
+def disks_of(nodes: Iterable[dict[str, Any]]) -> str:
+    """The guest's disks, each with its format: a disk that is raw here and qcow2 there would be torn to pieces."""
+    formats = {str(node.get("node-name", "")): node.get("drv") or node.get("driver") for node in nodes}
+    return " ".join(f"{name}={formats[name]}" for name in sorted(formats) if name.startswith(DISK))
 
 
 def _board(blueprint: Blueprint, fittings: Fittings) -> Iterator[str]:
@@ -156,7 +166,7 @@ def _disks(blueprint: Blueprint, fittings: Fittings) -> Iterator[str]:
         place = taken.get(disk.bus, 0)
         yield from _controller(disk.bus, place)
         yield from _set(image.descriptor)
-        yield from ("-blockdev", _blockdev(f"disk{number}", image, disk))
+        yield from ("-blockdev", _blockdev(f"{DISK}{number}", image, disk))
         yield from ("-device", _json(_device(number, disk, image, place)))
         if disk.bus in taken:
             taken[disk.bus] += 1
@@ -178,12 +188,14 @@ def _blockdev(name: str, image: Image, disk: DiskPlan) -> str:
         file["aio"] = disk.io
     if not image.read_only:
         file["discard"] = "unmap"
-    node = {"driver": image.format, "node-name": name, "read-only": image.read_only, "cache": cache, "file": file}
+    node: dict[str, Any] = {"driver": image.format, "node-name": name, "read-only": image.read_only, "cache": cache, "file": file}
+    if image.format == "qcow2":
+        node["backing"] = None  # whatever its header says by now
     return _json(node if image.read_only else node | {"discard": "unmap"})
 
 
 def _device(number: int, disk: DiskPlan, image: Image, place: int) -> dict[str, Any]:
-    about: dict[str, Any] = {"drive": f"disk{number}", "id": f"drive{number}"}
+    about: dict[str, Any] = {"drive": f"{DISK}{number}", "id": f"drive{number}"}
     if disk.bus == "virtio":
         about["driver"] = "virtio-blk-pci"
     elif disk.bus == "usb":

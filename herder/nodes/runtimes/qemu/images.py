@@ -1,4 +1,4 @@
-"""Disk images: what format a file is in, without trusting it; empty ones; those that hold a few files."""
+"""Disk images: opened in the format that was recorded of them; empty ones; those that hold a few files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 
 from herder.api import reasons
-from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused
+from herder.nodes.runtimes.base import DiskFormat, EmptyVolume, FilesVolume, FileVolume, Refused
 from herder.nodes.runtimes.qemu.blueprint import DiskPlan
 from herder.nodes.runtimes.qemu.command import Image
 from herder.nodes.runtimes.qemu.files import writing_whole
@@ -17,8 +17,6 @@ from herder.nodes.runtimes.qemu.iso import iso_image
 from herder.nodes.runtimes.qemu.record import Folder
 
 QCOW2 = b"QFI\xfb"
-# Magic numbers of formats that QEMU would read and we do not: as raw they would be nonsense to the guest.
-OTHERS = {b"KDMV": "vmdk", b"QED\0": "qed", b"conectix": "vpc", b"vhdxfile": "vhdx", b"<<< ": "vdi"}
 # In a claim that is a folder, its disk has this name, as in KubeVirt.
 DISK_IN_FOLDER = "disk.img"
 _INCOMPATIBLE_DATA_FILE = 1 << 2
@@ -30,14 +28,14 @@ def open_image(volume: FileVolume | EmptyVolume | FilesVolume, disk: DiskPlan, f
     if isinstance(volume, EmptyVolume):
         path = folder / f"empty-{disk.volume}.img"
         _make_empty(path, volume.capacity)
-        return _opened(path, disk, read_only=disk.read_only, known="raw")
+        return _opened(path, disk, "raw", read_only=disk.read_only)
     if isinstance(volume, FilesVolume):
         path = folder / f"files-{disk.volume}.iso"
         with writing_whole(path, durable=False) as file:
             file.write(_iso(volume, disk.volume))
-        return _opened(path, disk, read_only=True, known="raw")
+        return _opened(path, disk, "raw", read_only=True)
     path = volume.path / DISK_IN_FOLDER if volume.path.is_dir() else volume.path
-    return _opened(path, disk, read_only=volume.read_only or disk.read_only)
+    return _opened(path, disk, volume.format, read_only=volume.read_only or disk.read_only)
 
 
 def _make_empty(path: Path, capacity: int) -> None:
@@ -53,14 +51,14 @@ def _iso(volume: FilesVolume, name: str) -> bytes:
         raise Refused(reasons.UNSUPPORTED, f"volume {name}: {error}") from None
 
 
-def _opened(path: Path, disk: DiskPlan, *, read_only: bool, known: str = "") -> Image:
+def _opened(path: Path, disk: DiskPlan, kind: DiskFormat, *, read_only: bool) -> Image:
     flags = (os.O_RDONLY if read_only else os.O_RDWR) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags)
     except OSError as error:
         raise Refused(reasons.UNSUPPORTED, f"volume {disk.volume}: its image cannot be opened: {error.strerror}") from None
     try:
-        kind = known or format_of(descriptor, disk.volume)
+        _check(descriptor, kind, disk.volume)
         direct = disk.cache == "none" and _direct(descriptor)
     except BaseException:
         os.close(descriptor)
@@ -79,24 +77,19 @@ def _direct(descriptor: int) -> bool:
     return True
 
 
-def format_of(descriptor: int, volume: str) -> str:
-    """raw or qcow2. A qcow2 that names another file would let the guest's owner read files of the node through it."""
+def _check(descriptor: int, kind: DiskFormat, volume: str) -> None:
+    """Nothing in the file decides what it is: that was recorded when the volume was made. A raw disk may begin with anything at
+    all. A qcow2 must be one, and must not name another file: through it the guest's owner would read files of the node."""
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
         raise Refused(reasons.NOT_A_DISK_IMAGE, f"volume {volume}: its image is neither a file nor a block device")
-    head = os.pread(descriptor, 104, 0)
-    if head[:4] == QCOW2:
-        _check_qcow2(head, volume)
-        return "qcow2"
-    for magic, name in OTHERS.items():
-        if head.startswith(magic):
-            raise Refused(
-                reasons.NOT_A_DISK_IMAGE, f"volume {volume}: its image is in the format {name}; raw and qcow2 can be used"
-            )
-    return "raw"
+    if kind == "qcow2":
+        _check_qcow2(os.pread(descriptor, 104, 0), volume)
 
 
 def _check_qcow2(head: bytes, volume: str) -> None:
+    if head[:4] != QCOW2:
+        raise Refused(reasons.NOT_A_DISK_IMAGE, f"volume {volume}: its image was recorded as qcow2, and is none")
     if len(head) < 72:
         raise Refused(reasons.NOT_A_DISK_IMAGE, f"volume {volume}: its image is a qcow2 that ends in its header")
     version, backing = struct.unpack(">IQ", head[4:16])

@@ -19,7 +19,7 @@ async def test_a_raw_disk_is_kept_and_is_as_large_as_the_volume(importing: Impor
     site.files["/disk.img"] = DISK
     assert (await importing.fetch(site.url("/disk.img"))).state == "ShutDown"
     assert importing.content == DISK + bytes(3 * MIB)
-    assert importing.left == [f"{VOLUME}/disk.img"]
+    assert importing.left == [f"{VOLUME}/disk.img", f"{VOLUME}/volume.json"]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
@@ -169,4 +169,4 @@ async def test_an_import_that_is_removed_stops_and_the_next_starts_over(importin
     left.write_bytes(b"of one who was killed")
     assert (await importing.fetch(site.url("/disk.img"))).state == "ShutDown"
     assert importing.content[: len(DISK)] == DISK
-    assert os.listdir(importing.folder.root / VOLUME) == ["disk.img"]
+    assert sorted(os.listdir(importing.folder.root / VOLUME)) == ["disk.img", "volume.json"]

@@ -49,6 +49,39 @@ async def test_a_copy_is_equal_and_keeps_its_holes(importing: Importing) -> None
     assert importing.folder.disk(VOLUME).stat().st_blocks * 512 < 4 * MIB
 
 
+@pytest.mark.parametrize("kind", ["raw", "qcow2"])
+async def test_a_copy_has_the_format_of_its_source_whatever_a_guest_wrote_there(
+    importing: Importing, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    site.files["/disk.qcow2"] = qcow2(tmp_path)
+    if kind == "raw":
+        await importing.run(volume=OTHER, capacity=MIB)
+        with importing.folder.disk(OTHER).open("r+b") as disk:
+            disk.write(site.files["/disk.qcow2"][:512])
+    else:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        await importing.run(volume=OTHER, http={"url": site.url("/disk.qcow2")})
+    assert (await importing.run(action="clone", source=OTHER, capacity=4 * MIB)).state == "ShutDown"
+    assert [importing.folder.format_of(volume) for volume in (OTHER, VOLUME)] == [kind, kind]
+    assert (len(importing.content) == 4 * MIB) == (kind == "raw")
+
+
+async def test_a_qcow2_within_a_qcow2_is_the_content_of_a_raw_disk(importing: Importing, site: Site, tmp_path: Path) -> None:
+    site.files["/disk.qcow2"] = as_qcow2(tmp_path, qcow2(tmp_path).ljust(MIB, b"\0"))
+    assert (await importing.fetch(site.url("/disk.qcow2"))).state == "ShutDown"
+    assert (importing.folder.format_of(VOLUME), len(importing.content)) == ("raw", 4 * MIB)
+
+
+async def test_what_became_of_a_fill_that_was_cut_short_before_its_end_is_not_a_volume(importing: Importing) -> None:
+    """Its record is there first, and counts for nothing without the disk."""
+    part = importing.folder.prepare(VOLUME)
+    part.write_bytes(b"half")
+    (importing.folder.root / VOLUME / "volume.json").write_text('{"format":"qcow2"}')
+    assert not importing.folder.is_filled(VOLUME)
+    await importing.run()
+    assert importing.folder.format_of(VOLUME) == "raw"
+
+
 async def test_a_copy_of_nothing_fails(importing: Importing) -> None:
     failed = await importing.run(action="clone", source=OTHER)
     assert failed.reason == "CloneFailed"
@@ -59,7 +92,7 @@ async def test_a_qcow2_becomes_a_raw_disk(importing: Importing, site: Site, tmp_
     site.files["/disk.qcow2"] = as_qcow2(tmp_path, DISK)
     assert (await importing.fetch(site.url("/disk.qcow2"))).state == "ShutDown"
     assert importing.content == DISK + bytes(3 * MIB)
-    assert importing.left == [f"{VOLUME}/disk.img"]
+    assert importing.left == [f"{VOLUME}/disk.img", f"{VOLUME}/volume.json"]
 
 
 async def test_a_qcow2_stays_one_where_nobody_can_convert_it(
@@ -98,7 +131,7 @@ async def test_the_content_of_a_volume_is_removed_and_nothing_else(importing: Im
     await importing.run()
     await importing.run(volume=OTHER)
     assert (await importing.run(action="delete")).state == "ShutDown"
-    assert importing.left == [f"{OTHER}/disk.img"]
+    assert importing.left == [f"{OTHER}/disk.img", f"{OTHER}/volume.json"]
     assert (await importing.run(action="delete")).state == "ShutDown"
 
 
