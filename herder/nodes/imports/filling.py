@@ -10,11 +10,12 @@ from pathlib import Path
 
 from herder.api import reasons
 from herder.api.imports import ImportDefinition
+from herder.nodes.imports.converting import to_raw
 from herder.nodes.imports.copying import copy_disk
 from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.fetching import Fetch, Request
 from herder.nodes.imports.folder import StorageFolder
-from herder.nodes.imports.images import HEADER, check_qcow2, format_of, limit_for, to_raw
+from herder.nodes.imports.images import HEADER, check_qcow2, format_of, limit_for
 from herder.nodes.runtimes.base import DiskFormat
 
 Told = Callable[[int, int], None]
@@ -104,9 +105,9 @@ async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> tupl
         raise _too_large(definition.capacity)
     if kind == "raw":
         return part, kind
-    await asyncio.to_thread(check_qcow2, part, definition.capacity)
+    size = await asyncio.to_thread(check_qcow2, part, definition.capacity)
     raw = part.with_name(f"raw-{part.name}")
-    if not await to_raw(part, raw):
+    if not await to_raw(part, raw, size):
         return part, kind
     part.unlink()
     return raw, "raw"
