@@ -13,6 +13,12 @@ PROVISIONED: Final = "Provisioned"
 RESTART_REQUIRED: Final = "RestartRequired"
 FAILURE: Final = "Failure"
 
+# A reconcile that fails again and again: the condition (False while it does, else absent), the event, and why if nobody else says
+SYNCHRONIZED: Final = "Synchronized"
+RECONCILE_FAILED: Final = "ReconcileFailed"
+RECONCILE_TIMEOUT: Final = "ReconcileTimeout"
+INTERNAL_ERROR: Final = "InternalError"
+
 # What a machine shows in one word (VirtualMachine.status.printableStatus)
 PROVISIONING: Final = "Provisioning"
 STARTING: Final = "Starting"
@@ -132,6 +138,7 @@ RESERVATION_BOUND: Final = "ReservationBound"
 TIMEOUT: Final = "Timeout"
 FAILED_CREATE_RESERVATION: Final = "FailedCreateReservation"
 UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULER_ERROR: Final = "SchedulerError"
 MISSING_POD: Final = "MissingPod"
 MISSING_RESERVATION: Final = "MissingReservation"
 PREEMPTING: Final = "Preempting"

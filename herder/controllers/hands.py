@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from herder.api import reasons
 from herder.api.meta import Identified
 from herder.kube.cache import Cache, Stored
 from herder.kube.client import JSON_PATCH, STRATEGIC_PATCH, Client
@@ -98,7 +99,7 @@ class Hands:
     async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document, *, unchanged: bool = False) -> None:
         """The status, where it is another one. By server-side apply: what we no longer say is taken away. `unchanged`: only of what
         we have seen. Where a status tells more than can be seen anew, an old one that arrives late must not come in its place."""
-        if (_shown.decode(stored.raw).status or {}) == status:
+        if _own(_shown.decode(stored.raw).status or {}) == _own(status):
             return
         wanted = {"metadata": _identity(stored, unchanged), "status": status}
         try:
@@ -121,6 +122,15 @@ class Hands:
         for event in events:
             record = self._recorder.normal if event.type == "Normal" else self._recorder.warning
             record(thing, event.reason, event.message)
+
+
+def _own(status: Document) -> Document:
+    """Without what the kit says of a reconcile that fails, under a name of its own (herder/kube/failures.py)."""
+    if "conditions" not in status:
+        return status
+    conditions = [one for one in status["conditions"] if one.get("type") != reasons.SYNCHRONIZED]
+    rest = {name: value for name, value in status.items() if name != "conditions"}
+    return {**rest, "conditions": conditions} if conditions else rest
 
 
 def _identity(stored: Stored[Any], unchanged: bool) -> Document:

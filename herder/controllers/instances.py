@@ -99,7 +99,7 @@ class Instances:
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
         enqueue(self._settings.cache, queue, lambda _: self._awaiting_level())
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._instances)
 
     def _follow_need(self, cache: Cache[Any], queue: Queue) -> None:
         resource = cache.resource

@@ -46,7 +46,7 @@ class Machines:
         # Of the same name, and not only those that it owns: one of someone else is in the way.
         enqueue(self._instances, queue)
         enqueue(self._volumes, queue, lambda volume: self._machines.keys_by(BY_VOLUME, str(volume.key)))
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._machines)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._machines.stored(key)

@@ -71,7 +71,7 @@ class Migratability:
         self = cls(kit, queue)
         self._nodes.subscribe(self._node_changed)
         enqueue(self._settings.cache, queue, lambda _: (EVERYBODY,))
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._nodes)
 
     def _node_changed(self, change: Change[Node]) -> None:
         """Nodes speak often. What matters is their processor, whether they take guests, and their label."""

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from herder.api.world import World
 from herder.kube.errors import ApiStatusError, KubeError
+from herder.kube.failures import Failures, ReconcileTimeout
 from herder.kube.metrics import RESULTS, metrics_of
 from herder.kube.queue import Closed, Queue
 from herder.kube.resources import Key
@@ -53,10 +54,6 @@ class Controller(Protocol):
         ...
 
 
-class TookTooLong(Exception):
-    """A reconcile that hung, and was ended."""
-
-
 class Work:
     """A controller at work on its queue."""
 
@@ -69,7 +66,12 @@ class Work:
         world: World,
         registry: CollectorRegistry | None = None,
         limit: float = LIMIT,
+        failures: Failures | None = None,
     ) -> None:
+        """`failures` shows on the objects themselves what fails again and again."""
+        self._failures = failures
+        # What was last logged with its trace, by name: the same again is one line.
+        self._traced: dict[Key, str] = {}
         self._controller = controller
         self._queue = queue
         self._workers = workers
@@ -106,9 +108,14 @@ class Work:
         )
         began = clock()
         try:
-            self._finished(key, await self._bounded(key))
+            result = await self._bounded(key)
+            if self._failures is not None and result is not AGAIN:
+                await self._failures.succeeded(key)
+            self._finished(key, result)
         except Exception as error:
             self._failed(key, error)
+            if self._failures is not None:
+                await self._failures.failed(key, error)
         self._seconds.observe(clock() - began)
 
     async def _bounded(self, key: Key) -> Result:
@@ -118,7 +125,7 @@ class Work:
                 return await self._controller.reconcile(key)
         except TimeoutError as error:
             if limit.expired():
-                raise TookTooLong(f"the reconcile did not end within {self._limit:g} s") from error
+                raise ReconcileTimeout(f"the reconcile did not end within {self._limit:g} s") from error
             raise
         except asyncio.CancelledError as error:
             # Ours only when this worker is being cancelled. Else something that the reconcile waited for was.
@@ -134,6 +141,7 @@ class Work:
             self._queue.add_backoff(key)
             return
         self._queue.forget(key)
+        self._traced.pop(key, None)
         if isinstance(result, Later):
             self._count("later")
             self._queue.add_after(key, max(result.seconds, SOONEST) if result.seconds > 0 else 0.0)
@@ -146,13 +154,23 @@ class Work:
             # The world's fault, and it passes: no trace.
             self._count("passing")
             log.info("not now, will be tried again", error=str(error), reason=type(error).__name__, failures=failures)
-        elif isinstance(error, TookTooLong):
+        elif isinstance(error, ReconcileTimeout):
             self._count("timeout")
             log.error("a reconcile hung and was ended, will be tried again", error=str(error), failures=failures)
         else:
             self._count("error")
-            log.error("a reconcile failed, will be tried again", error=str(error), failures=failures, exc_info=error)
+            log.error(
+                "a reconcile failed, will be tried again", error=str(error), failures=failures, exc_info=self._news(key, error)
+            )
         self._queue.add_backoff(key, _asked_to_wait(error))
+
+    def _news(self, key: Key, error: Exception) -> Exception | None:
+        """The error, for its trace; nothing where it is the same as before."""
+        told = f"{type(error).__name__}: {error}"
+        if self._traced.get(key) == told:
+            return None
+        self._traced[key] = told
+        return error
 
     def _count(self, result: str) -> None:
         self._results[result].inc()

@@ -59,6 +59,11 @@ class ApiStatusError(KubeError):
         seconds = self.details.get("retryAfterSeconds")
         return float(seconds) if isinstance(seconds, int) else None
 
+    @property
+    def namespace_terminating(self) -> bool:
+        """The namespace goes, and all that is in it: nothing new is taken there."""
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in self.details.get("causes") or ())
+
 
 class NotFound(ApiStatusError):
     pass

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import World
-from herder.kube.cache import Caches
+from herder.kube.cache import Cache, Caches
 from herder.kube.client import Client
 from herder.kube.controller import LIMIT, Controller, Work
 from herder.kube.events import Recorder
+from herder.kube.failures import Failures
 from herder.kube.queue import Queue
 
 
@@ -27,8 +28,12 @@ class Kit(msgspec.Struct, frozen=True):
     def queue(self, name: str) -> Queue:
         return Queue(self.world, name, registry=self.registry)
 
-    def work(self, controller: Controller, queue: Queue, workers: int = 1, limit: float = LIMIT) -> Work:
-        return Work(controller, queue, workers, world=self.world, registry=self.registry, limit=limit)
+    def work(
+        self, controller: Controller, queue: Queue, workers: int = 1, limit: float = LIMIT, *, of: Cache[Any] | None = None
+    ) -> Work:
+        """`of`: the objects that the names in the queue are names of. What fails again and again is shown on them."""
+        shows = Failures(controller.name, self.client, self.recorder, self.world, of) if of is not None else None
+        return Work(controller, queue, workers, world=self.world, registry=self.registry, limit=limit, failures=shows)
 
 
 class Runs(Protocol):

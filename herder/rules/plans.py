@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from herder.api import reasons
 from herder.api.meta import Condition
 
 Document = dict[str, Any]
@@ -57,6 +58,12 @@ def since(wanted: Iterable[Document], known: Iterable[Condition] | None, now: fl
 
 def find(conditions: Iterable[Condition] | None, kind: str) -> Condition | None:
     return next((one for one in conditions or () if one.type == kind), None)
+
+
+def failing(conditions: Iterable[Condition] | None) -> Condition | None:
+    """Why the object's reconcile fails again and again, where it does; the kit says so, not the object's own controller."""
+    found = find(conditions, reasons.SYNCHRONIZED)
+    return found if found is not None and found.status == "False" else None
 
 
 def without_nothing(document: Document) -> Document:

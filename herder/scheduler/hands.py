@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.storage import SELECTED_NODE
 from herder.api.world import timestamp
@@ -40,17 +41,17 @@ class Hands:
         self._recorder.normal(stored.view, "Scheduled", f"Successfully assigned {key} to {node}", action="Binding")
         return True
 
-    async def say_why(self, stored: Stored[Pod], message: str) -> None:
+    async def say_why(self, stored: Stored[Pod], message: str, reason: str = reasons.UNSCHEDULABLE) -> None:
         """The condition is written only when it says something new."""
         known = next((one for one in stored.view.status.conditions if one.type == "PodScheduled"), None)
         self._recorder.warning(stored.view, "FailedScheduling", message, action="Scheduling")
-        if known is not None and (known.status, known.reason, known.message) == ("False", "Unschedulable", message):
+        if known is not None and (known.status, known.reason, known.message) == ("False", reason, message):
             return
         since = known.last_transition_time if known is not None and known.status == "False" else None
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": "Unschedulable",
+            "reason": reason,
             "message": message,
             "lastTransitionTime": timestamp(since.timestamp() if since else self._world.now()),
         }

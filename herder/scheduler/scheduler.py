@@ -12,11 +12,13 @@ from typing import Any
 
 import structlog
 
+from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.storage import SELECTED_NODE
 from herder.kube.cache import Change, Stored, view_of
 from herder.kube.enqueue import controlled_by
 from herder.kube.errors import KubeError
+from herder.kube.failures import is_ordinary, said
 from herder.kube.kit import Kit
 from herder.kube.resources import INSTANCES, PODS, Key
 from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, Rule, decide, message, needs_of, still_fits
@@ -126,7 +128,7 @@ class Scheduler:
             # A mistake of ours must not keep all other pods from their nodes.
             log.error("a pod could not be placed, will be tried again", key=str(key), exc_info=error)
             self._again(key, "error")
-            self._slots.release()
+            self._write(self._hands.say_why(stored, said(error)[1], reasons.SCHEDULER_ERROR))
 
     def _place(self, stored: Stored[Pod], needs: Needs) -> None:
         self._view.undo(stored.key)
@@ -167,10 +169,12 @@ class Scheduler:
     async def _bind(self, stored: Stored[Pod], needs: Needs, node: str) -> None:
         key = stored.key
         bound = False
+        refused: KubeError | None = None
         try:
             if still_fits(needs, node, self._view.snapshot, OF_THE_NODE):
                 bound = await self._hands.bind(stored, node)
         except KubeError as error:
+            refused = error
             log.info("a pod could not be bound, will be tried again", key=str(key), node=node, error=str(error))
         finally:
             if not bound and self._view.assumed.get(key) is needs:
@@ -180,6 +184,8 @@ class Scheduler:
             self._line.forget(key)
         else:
             self._again(key, "error")
+        if refused is not None and not is_ordinary(refused):
+            await self._hands.say_why(stored, f"binding to node {node}: {said(refused)[1]}", reasons.SCHEDULER_ERROR)
 
     def _again(self, key: Key, result: str) -> None:
         self._metrics.attempts[result].inc()

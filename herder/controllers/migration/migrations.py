@@ -52,7 +52,7 @@ class Migrations:
         enqueue(look.instances, queue, lambda stored: look.keys_of_instance(stored.key.namespace, stored.key.name))
         look.nodes.subscribe(self._node_changed)
         look.migrations.subscribe(self._count)
-        return _Term(kit.work(self, queue, WORKERS), self._metrics)
+        return _Term(kit.work(self, queue, WORKERS, of=look.migrations), self._metrics)
 
     # Who has to look when something changes.
 

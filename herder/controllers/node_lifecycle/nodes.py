@@ -39,7 +39,7 @@ class NodeHealth:
             self, queue = cls(kit, patience), kit.queue(cls.name)
             self._leases.subscribe(self._lease_changed)
             self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-            return kit.work(self, queue, WORKERS)
+            return kit.work(self, queue, WORKERS, of=self._nodes)
 
         return start
 

@@ -40,7 +40,7 @@ class LostPods:
         self._nodes.subscribe(self._node_changed)
         self._pods.subscribe(self._pod_changed)
         self._queue.add(EVERYWHERE)
-        return kit.work(self, self._queue, WORKERS)
+        return kit.work(self, self._queue, WORKERS, of=self._pods)
 
     def _node_changed(self, change: Change[Node]) -> None:
         name = change.key.name

@@ -65,7 +65,7 @@ class DataVolumes:
         enqueue(self._pods, queue, self._copied_from)
         enqueue(self._classes, queue, lambda _: self._waiting())
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._data_volumes)
 
     def _copies(self, key: Key) -> tuple[Key, ...]:
         return self._data_volumes.keys_by(BY_SOURCE, claim_value(key.namespace, key.name))

@@ -36,7 +36,7 @@ class Provisioner:
         enqueue(self._volumes, queue, _claim_of)
         enqueue(self._classes, queue, lambda _: self._unbound())
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._claims)
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         if change.new is not None and (change.old is None or _offer(change.old) != _offer(change.new)):

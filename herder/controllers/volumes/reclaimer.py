@@ -42,7 +42,7 @@ class Reclaimer:
         enqueue(self._volumes, queue)
         enqueue(self._pods, queue, controlled_by(VOLUMES))
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._volumes)
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         """Nodes speak often. What matters is whether one is gone for good."""

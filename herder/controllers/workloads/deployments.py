@@ -48,7 +48,7 @@ class Deployments:
         enqueue(self._deployments, queue)
         # Pods need not be followed: whatever becomes of them shows in the status of their set.
         enqueue(self._sets, queue, self._deployments_of)
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._deployments)
 
     def _deployments_of(self, one: Stored[ReplicaSet]) -> Iterable[Key]:
         """The one that manages it, or all that would take it in."""

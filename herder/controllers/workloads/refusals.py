@@ -12,5 +12,4 @@ def is_refusal(error: Exception) -> bool:
 
 def is_ending(error: Exception) -> bool:
     """The namespace goes, and all that is in it."""
-    causes = (error.details.get("causes") or ()) if isinstance(error, ApiStatusError) else ()
-    return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
+    return isinstance(error, ApiStatusError) and error.namespace_terminating

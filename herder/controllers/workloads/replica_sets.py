@@ -50,7 +50,7 @@ class ReplicaSets:
         self, queue = cls(kit), kit.queue(cls.name)
         enqueue(self._sets, queue)
         enqueue(self._pods, queue, self._sets_of)
-        return kit.work(self, queue, WORKERS)
+        return kit.work(self, queue, WORKERS, of=self._sets)
 
     def _sets_of(self, pod: Stored[Pod]) -> Iterable[Key]:
         """The one that manages it, or all that would take it in."""

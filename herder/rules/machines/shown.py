@@ -6,8 +6,9 @@ import msgspec
 
 from herder.api import reasons
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
+from herder.api.meta import Condition
 from herder.rules.machines.wanted import FINISHED, phase_of
-from herder.rules.plans import Document, condition, find
+from herder.rules.plans import Document, condition, failing, find
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -25,6 +26,25 @@ def shown(
     waits: str = "",
 ) -> Shown:
     """`starts` is whether an instance is being made or to be made; `waits` until when, after failures."""
+    word = _word(machine, instance, volumes, starts=starts, waits=waits)
+    return word if word.reason else _with_what_fails(word, machine, instance)
+
+
+def _with_what_fails(word: Shown, machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Shown:
+    """Why it goes no further, where nobody else says so: what we do for it, or for its instance, fails again and again."""
+    found = _what_fails(machine, instance)
+    return word if found is None else Shown(word.word, found.reason or reasons.RECONCILE_FAILED, found.message or "")
+
+
+def _what_fails(machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Condition | None:
+    """Of the two the machine's own: it stands before the instance."""
+    of_machine = failing(machine.status.conditions if machine.status else None)
+    return of_machine or failing(instance.status.conditions if instance and instance.status else None)
+
+
+def _word(
+    machine: VirtualMachine, instance: VirtualMachineInstance | None, volumes: tuple[DataVolume, ...], *, starts: bool, waits: str
+) -> Shown:
     if machine.being_deleted:
         return Shown(reasons.TERMINATING)
     if instance is not None and phase_of(instance) not in FINISHED:
@@ -109,7 +129,10 @@ def conditions(
         if one is not None:
             found.append(condition(kind, one.status == "True", one.reason or kind, one.message or ""))
     found += _stale(instance, template_hash, made_from)
-    if is_shown.word in _FAILURES:
+    fails = _what_fails(machine, instance)
+    if fails is not None:
+        found.append(condition(reasons.FAILURE, True, fails.reason or reasons.RECONCILE_FAILED, fails.message or ""))
+    elif is_shown.word in _FAILURES:
         found.append(condition(reasons.FAILURE, True, is_shown.reason or is_shown.word, is_shown.message))
     return found
 

@@ -7,6 +7,7 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.rules.machines.wishes import Impossible, Verb
+from herder.rules.plans import find
 
 _GOALS: dict[Verb, tuple[str, ...]] = {
     # With startStrategy Paused it waits to be unpaused, and has been started all the same.
@@ -48,11 +49,16 @@ def reached(asked: Asked, now: VirtualMachine | None) -> bool:
         return True
     if asked.verb == "stop":
         return False
-    if word in _HOPELESS or word == reasons.STOPPED:
+    if word in _HOPELESS or word == reasons.STOPPED or _fails(now):
         raise Impossible(told(now))
     if asked.verb in ("pause", "unpause") and _is_another(asked, now):
         raise Impossible(f"{told(now)}; the instance that was asked to {asked.verb} is gone")
     return False
+
+
+def _fails(machine: VirtualMachine) -> bool:
+    failure = find(machine.status.conditions if machine.status else None, reasons.FAILURE)
+    return failure is not None and failure.status == "True"
 
 
 def shown_word(machine: VirtualMachine) -> str:

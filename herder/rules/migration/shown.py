@@ -7,6 +7,7 @@ import msgspec
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.rules.migration.phases import phase_of
+from herder.rules.plans import failing
 from herder.rules.progress import POST_COPY
 
 WIDTH = 24
@@ -30,7 +31,9 @@ def line(migration: VirtualMachineInstanceMigration, progress: MigrationProgress
     """`progress` is the furthest that is known."""
     status = migration.status
     phase = phase_of(migration)
-    why = " ".join(part for part in ((status.reason, status.message) if status else ()) if part)
+    fails = failing(status.conditions if status else None)
+    source = status if status is not None and status.reason else fails
+    why = " ".join(part for part in ((source.reason, source.message) if source else ()) if part)
     target = f" to {status.target_node}" if status is not None and status.target_node else ""
     said = f"{phase}{target}" + (f": {why}" if why else "")
     if phase == "Running" and progress is not None:

@@ -113,7 +113,8 @@ def _progress(sides: Sides) -> MigrationProgress | None:
 def _with(migration: VirtualMachineInstanceMigration, phase: str, reason: str, message: str, now: float) -> Document:
     """As it was, with another phase and why. What only a phase has is carried on."""
     known = plain(migration.status) or {}
-    kept = {name: value for name, value in known.items() if name not in ("phase", "reason", "message")}
+    # Conditions are not ours to say again: they would never go then.
+    kept = {name: value for name, value in known.items() if name not in ("phase", "reason", "message", "conditions")}
     document: Document = {
         **kept,
         **without_nothing(

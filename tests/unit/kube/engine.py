@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from herder.api.registry import KINDS, KindInfo
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.errors import Unreachable
@@ -27,6 +28,8 @@ class Line:
         # Done by the server, but the answer does not come back.
         self.deaf = False
         self.seconds = 0.0
+        # What calls of a path that ends so are answered with.
+        self.refusals: dict[str, Exception] = {}
         self.calls: list[Call] = []
 
     async def send(self, call: Call) -> Reply:
@@ -35,6 +38,9 @@ class Line:
             await asyncio.sleep(self.seconds)
         if self.cut:
             raise Unreachable("the line is cut")
+        for end, refusal in self.refusals.items():
+            if call.path.endswith(end):
+                raise refusal
         reply = await self._transport.send(call)
         if self.deaf:
             raise Unreachable("the answer broke off")
@@ -62,10 +68,11 @@ class Place:
 
 
 @asynccontextmanager
-async def engine_in_virtual_time(world: VirtualWorld) -> AsyncGenerator[Place]:
+async def engine_in_virtual_time(world: VirtualWorld, kinds: Sequence[KindInfo] = KINDS) -> AsyncGenerator[Place]:
+    """`kinds` are those of ours that it knows: each takes a moment."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "herder.db")
-        running = Running(Store(database, InlineWriter(database)), world)
+        running = Running(Store(database, InlineWriter(database)), world, kinds=kinds)
         await running.start()
         try:
             yield Place(running)

@@ -180,3 +180,19 @@ def test_what_passes_is_a_line_and_what_does_not_comes_with_its_trace() -> None:
     passing, broken = lines
     assert (passing["log_level"], "exc_info" in passing) == ("info", False)
     assert (broken["log_level"], broken["error"], "exc_info" in broken) == ("error", "broken", True)
+
+
+def test_a_failure_is_logged_with_its_trace_once_and_again_when_it_is_another_one() -> None:
+    def failing(text: str) -> Step:
+        return ValueError(text)
+
+    async def scenario() -> None:
+        bench = Bench(Scripted(failing("a"), failing("a"), failing("b"), DONE, failing("b")))
+        bench.queue.add(A)
+        await bench.for_(1)
+        bench.queue.add(A)
+        await bench.for_(1)
+
+    with capture_logs() as logs:
+        in_virtual_time(scenario())
+    assert [bool(line["exc_info"]) for line in logs if "failures" in line] == [True, False, True, True]

@@ -302,3 +302,28 @@ def test_ready_follows_the_instance_and_keeps_the_time_of_its_last_change() -> N
     lost = plan(machine({"conditions": known}), instance("Running"))
     assert condition(lost, "Ready")["status"] == "False"
     assert condition(lost, "Ready")["lastTransitionTime"] == later(0)
+
+
+FAILS = {"type": "Synchronized", "status": "False", "reason": "Invalid", "message": "the pod is invalid"}
+
+
+@pytest.mark.parametrize(
+    ("document", "child"),
+    [
+        (machine({"conditions": [FAILS]}), None),
+        (machine(), instance(None, conditions=[FAILS])),
+        (machine(), instance("Scheduled", conditions=[FAILS])),
+    ],
+)
+def test_a_machine_that_goes_no_further_says_what_fails(document: Json, child: Json | None) -> None:
+    shown = plan(document, child).status
+    assert (shown["printableStatus"], shown["reason"], shown["message"]) == ("Starting", "Invalid", "the pod is invalid")
+    failure = next(one for one in shown["conditions"] if one["type"] == "Failure")
+    assert (failure["status"], failure["reason"], failure["message"]) == ("True", "Invalid", "the pod is invalid")
+    assert all(one["type"] != "Synchronized" for one in shown["conditions"]), "it is the kit's to say"
+
+
+def test_what_a_machine_says_of_itself_stands_before_what_fails() -> None:
+    shown = plan(machine({"conditions": [FAILS]}), instance("Pending", reason="MissingSecret", message="waits for Secret a")).status
+    assert (shown["reason"], shown["message"]) == ("MissingSecret", "waits for Secret a")
+    assert any(one["type"] == "Failure" and one["message"] == "the pod is invalid" for one in shown["conditions"])

@@ -35,6 +35,11 @@ def shown(*reports: VirtualMachineInstanceMigration) -> list[str]:
     return lines
 
 
+def test_what_keeps_a_migration_from_going_on_is_in_the_line() -> None:
+    fails = {"type": "Synchronized", "status": "False", "reason": "Forbidden", "message": "exceeded quota"}
+    assert shown(reported("Scheduling", conditions=[fails])) == ["Scheduling: Forbidden exceeded quota"]
+
+
 def test_all_that_is_known_of_a_copy_is_in_the_line() -> None:
     copied = {
         "percent": 50,

@@ -142,6 +142,13 @@ def test_what_cannot_come_true_is_said_with_its_reason(word: str) -> None:
         after("start", printableStatus=word, message="no node has room")
 
 
+def test_what_fails_again_and_again_is_not_waited_for() -> None:
+    failure = {"type": "Failure", "status": "True", "reason": "Forbidden", "message": "exceeded quota"}
+    with pytest.raises(Impossible, match="VirtualMachine web is Starting: exceeded quota"):
+        after("start", printableStatus="Starting", message="exceeded quota", conditions=[failure])
+    assert not after("stop", printableStatus="Starting", message="exceeded quota", conditions=[failure])
+
+
 def test_a_machine_or_instance_that_is_gone_is_not_waited_for() -> None:
     then = Asked("stop", machine_view(machine()), None)
     with pytest.raises(Impossible, match="web was deleted"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import pytest
+
+from herder.kube.errors import Invalid
 from herder.kube.resources import CLAIMS, EVENTS, NODES, PODS, PRIORITY_CLASSES, STORAGE_CLASSES, VOLUMES, Key
 from tests.unit.rules.placement.cluster import HOST, ZONE
 from tests.unit.scheduler.place import Town, play, rest
@@ -255,3 +259,34 @@ def _volume(host: str) -> dict[str, Any]:
 def _claim(**spec: Any) -> dict[str, Any]:
     whole = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "", **spec}
     return {"metadata": {"name": "disk"}, "spec": whole}
+
+
+def test_a_pod_that_cannot_be_placed_by_a_mistake_of_ours_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        monkeypatch.setattr(sys.modules["herder.scheduler.scheduler"], "decide", mistaken)
+        await town.pod("p")
+        await rest()
+        assert await town.condition("p") == "an error in herder itself: ZeroDivisionError: division by zero"
+        monkeypatch.undo()
+        await rest(400)
+        assert await town.node_of("p") == "a"
+
+    play(scenario)
+
+
+def test_a_pod_whose_binding_is_refused_says_why() -> None:
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        town.line.refusals["/binding"] = Invalid(422, "Invalid", "the binding is refused by a webhook")
+        await town.pod("p")
+        await rest()
+        assert await town.condition("p") == "binding to node a: the binding is refused by a webhook"
+        town.line.refusals.clear()
+        await rest(400)
+        assert await town.node_of("p") == "a"
+
+    play(scenario)
