@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import ssl
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +18,7 @@ from herder.app.address import listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
+from herder.app.stopping import Stop
 from herder.kube.client import Client
 from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.fleet import Fleet
@@ -48,9 +48,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> int:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = Stop(supervised=True)
+    stop.listen()
     async with contextlib.AsyncExitStack() as stack:
         endpoint = Endpoint(_tls(directory.pki), Named((ENGINE_AT_NODES,)), RealWorld())
         await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
@@ -60,7 +59,7 @@ async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> in
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if stop.is_set() and isinstance(agents, LocalNodes):
+        if stop.ends_guests and isinstance(agents, LocalNodes):
             agents.end_guests_on_close(SHUT_DOWN_PATIENCE)
         working.cancel()
         await asyncio.wait([working])

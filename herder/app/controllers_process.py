@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import os
-import signal
 import socket
 from collections.abc import Callable, Sequence
 
@@ -18,6 +17,7 @@ from herder.api.world import RealWorld, World
 from herder.app import garbage
 from herder.app.health import serve_health
 from herder.app.permission import check_allowed
+from herder.app.stopping import Stop
 from herder.controllers.admission import AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
 from herder.kube.cache import Caches
@@ -51,9 +51,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 async def run(transport: Transport, settings: Settings, controllers: Sequence[Start], listener: socket.socket | None = None) -> int:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = Stop(supervised=settings.ready_fd is not None)
+    stop.listen()
     async with Client(transport, NAME) as client:
         # A task of its own: told to stop, it stops even while it waits for a server that never comes.
         process = Process(client, settings, controllers, collector=Collector())

@@ -68,6 +68,10 @@ class DataDirectory:
         assert self._lock is not None
         return self._lock
 
+    def guests(self) -> list[Path]:
+        """The folders of all guests that nodes of this directory have, or had."""
+        return sorted((self.path / "nodes").glob("*/guests/*"))
+
     def announce(self, listen: str) -> None:
         """Who holds it, for the next one who tries."""
         assert self._lock is not None
@@ -85,6 +89,14 @@ class DataDirectory:
             return msgspec.json.decode((self.path / "lock").read_bytes(), type=Holder)
         except (OSError, msgspec.MsgspecError):
             return None
+
+
+def is_herder(pid: int) -> bool:
+    """And not another process that has its number by now."""
+    try:
+        return b"herder" in (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _read_holder(lock: int) -> Holder | None:

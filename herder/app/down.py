@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -13,8 +14,9 @@ from pathlib import Path
 import click
 
 from herder.app.backup_commands import DATA
-from herder.app.data_directory import DataDirectory, Held
+from herder.app.data_directory import DataDirectory, Held, is_herder
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.app.stopping import LEAVE_GUESTS
 from herder.cli.main import cli
 
 # It gives its guests some seconds, and its processes some more.
@@ -25,34 +27,39 @@ Say = Callable[[str], None]
 
 @cli.command()
 @DATA
-def down(data: Path) -> None:
-    """Stop the herder of this folder, as Ctrl-C does, and every guest of it.
+@click.option("--keep-guests", is_flag=True, help="Leave its guests running; the next `herder up` finds them again.")
+def down(data: Path, keep_guests: bool) -> None:
+    """Stop the herder of this folder, as Ctrl-C does, and shut down every guest of it.
 
-    Also where it was killed, and guests run on without it. What is stored stays.
+    Also where it was killed and guests run on without it. What is stored stays. With --keep-guests everything stops but the
+    guests of QEMU nodes: the next `herder up` takes them up as they are, unless `herder down` ends them before.
     """
     try:
-        stop(DataDirectory(data), click.echo)
+        stop(DataDirectory(data), click.echo, keep_guests=keep_guests)
     except Refusal as refusal:
         click.echo(f"herder: {refusal}", err=True)
         sys.exit(refusal.code)
 
 
-def stop(directory: DataDirectory, say: Say) -> None:
-    from herder.nodes.runtimes.qemu.strays import end_strays
+def stop(directory: DataDirectory, say: Say, *, keep_guests: bool = False) -> None:
+    from herder.nodes.runtimes.qemu.strays import end_strays, run_on, running
 
     if not (directory.path / "lock").exists():
         raise Refusal(f"--data {directory.path}: no herder ever ran here; name its data directory", CANNOT_USE_DATA)
-    stopped = _take(directory)
+    stopped = _take(directory, LEAVE_GUESTS if keep_guests else signal.SIGTERM)
     try:
-        ended = end_strays((directory.path / "nodes").glob("*/guests/*"))
+        guests = directory.guests()
+        found = len(running(guests)) if keep_guests else asyncio.run(end_strays(guests))
     finally:
         directory.release()
-    if ended:
-        say(f"{ended} guest{'s' if ended > 1 else ''} ran on without it and {'were' if ended > 1 else 'was'} switched off")
+    if found and keep_guests:
+        say(run_on(found))
+    elif found:
+        say(f"{found} guest{'s' if found > 1 else ''} ran on without it and {'were' if found > 1 else 'was'} shut down")
     say(f"herder has stopped; what is stored stays in {directory.path}" if stopped else f"no herder runs in {directory.path}")
 
 
-def _take(directory: DataDirectory) -> bool:
+def _take(directory: DataDirectory, order: signal.Signals) -> bool:
     """Afterwards it is ours, so that nobody begins meanwhile. Whether somebody had to be stopped for that."""
     holder = directory.last_holder()
     pid = holder.pid if holder is not None else 0
@@ -61,11 +68,11 @@ def _take(directory: DataDirectory) -> bool:
         directory.take(listen)
         return False
     except Held:
-        if _is_herder(pid):
+        if is_herder(pid):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, order)
     deadline = time.monotonic() + PATIENCE
-    while _is_herder(pid) or not _taken(directory, listen):
+    while is_herder(pid) or not _taken(directory, listen):
         if time.monotonic() > deadline:
             raise Refusal(f"--data {directory.path}: its herder (pid {pid}) has not stopped in {PATIENCE:.0f} s", CANNOT_RUN)
         time.sleep(LOOK_AGAIN)
@@ -78,11 +85,3 @@ def _taken(directory: DataDirectory, listen: str) -> bool:
     except Held:
         return False
     return True
-
-
-def _is_herder(pid: int) -> bool:
-    """And not another process that has its number by now."""
-    try:
-        return b"herder" in (Path("/proc") / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return False

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import socket
 import sys
 
@@ -15,6 +13,7 @@ from herder.app import garbage
 from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import doors
+from herder.app.stopping import Stop
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.http import HttpServer, server_context
 from herder.server.kubelets import Kubelets, client_tls
@@ -27,9 +26,8 @@ DISK_FAILED = 70
 
 
 async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tuple[str, ...] = ()) -> int:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = Stop(supervised=True)
+    stop.listen()
     try:
         store = open_store(directory.path)
     except DataError as error:

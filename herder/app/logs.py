@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from typing import Any, TextIO, cast
 
 import structlog
+
+
+class _Stderr:
+    """What nobody reads is lost: a closed terminal, or a pipe to a program that has ended, is no reason for work to fail."""
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(process: str, level: int = logging.INFO) -> None:
@@ -18,6 +32,6 @@ def configure(process: str, level: int = logging.INFO) -> None:
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, cast(Any, _Stderr()))),
     )
     structlog.contextvars.bind_contextvars(process=process)

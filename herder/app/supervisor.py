@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import signal
 import socket
@@ -10,14 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import structlog
 
 from herder.app import keys
 from herder.app.address import listen_on
 from herder.app.children import Child, ChildFailed
-from herder.app.data_directory import DataDirectory
+from herder.app.data_directory import DataDirectory, Held, is_herder
+from herder.app.identities import node_names
 from herder.app.kubeconfig import ENGINE_AT_NODES, check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.app.stopping import LEAVE_GUESTS, STOP_PATIENCE, Stop
 from herder.nodes.runtimes.choice import QEMU
+from herder.nodes.runtimes.qemu.strays import end_strays, run_on, running
 from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
 
@@ -27,6 +32,11 @@ CONTROLLERS_LEASE = (
     *("--identity", f"{socket.gethostname()}_herder-up"),
     *("--lease-duration", "60", "--renew-deadline", "40", "--retry-period", "10"),
 )
+
+# How long those of a herder that was killed may take to end, and how often that is looked at.
+ORPHANS_PATIENCE = 2 * STOP_PATIENCE
+LOOK_AGAIN = 0.1
+log = structlog.get_logger()
 
 # Its log here ends when it leaves, and goes on there with the next number.
 _MOVING = """\
@@ -72,14 +82,15 @@ class Supervisor:
         self._settings = settings
         self._say = say
         self._directory = DataDirectory(settings.data)
-        self._stop = asyncio.Event()
+        self._stop = Stop(supervised=False)
 
     async def run(self) -> None:
         settings = self._settings
-        self._directory.take(settings.listen)
+        await self._take()
         check_writable(settings.kubeconfig)
         listener = listen_on("--listen", settings.host, settings.port)
         try:
+            self._warn_of_strays()
             port = listener.getsockname()[1]
             self._directory.announce(f"{settings.host}:{port}")
             server = server_at(settings.host, port)
@@ -89,6 +100,32 @@ class Supervisor:
         finally:
             listener.close()
             self._directory.release()
+
+    async def _take(self) -> None:
+        """Processes of a herder that was killed are on their way out: they are waited for. So nobody else is served by the engine,
+        holds the port, or talks to guests, when ours begin."""
+        deadline = asyncio.get_running_loop().time() + ORPHANS_PATIENCE
+        told = False
+        while True:
+            try:
+                return self._directory.take(self._settings.listen)
+            except Held:
+                holder = self._directory.last_holder()
+                if holder is None or is_herder(holder.pid) or asyncio.get_running_loop().time() > deadline:
+                    raise
+            if not told:
+                log.warning("processes of a herder that was killed still end, and are waited for", data=str(self._directory.path))
+            told = True
+            await asyncio.sleep(LOOK_AGAIN)
+
+    def _warn_of_strays(self) -> None:
+        """Guests of nodes that this start does not bring: they run, and nobody keeps them."""
+        ours = node_names(self._settings.nodes) if self._settings.runtime.startswith(QEMU) else ()
+        strays = running(path for path in self._directory.guests() if path.parent.parent.name not in ours)
+        if strays:
+            nodes = sorted({path.parent.parent.name for path in strays})
+            todo = "start with as many QEMU nodes as before, or end them with `herder down`"
+            log.warning("guests run on whose nodes are not started", guests=len(strays), nodes=", ".join(nodes), todo=todo)
 
     def _credentials(self, server: str) -> None:
         pki = self._directory.pki
@@ -101,9 +138,8 @@ class Supervisor:
         write_kubeconfig(self._settings.kubeconfig, server, authority)
 
     async def _supervise(self, listener: socket.socket, server: str) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop.set)
+        self._stop.listen()
+        self._stop.listen_to_terminal()
         data = str(self._directory.path)
         inherited = [listener.fileno(), self._directory.lock]
         # Simulated ones have one agent, and one identity, together.
@@ -119,7 +155,8 @@ class Supervisor:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
             arguments += ["--heartbeat", str(self._settings.heartbeat)] if self._settings.heartbeat is not None else []
-            children.append(Child("agents", arguments))
+            # It holds the lock as well: no two processes talk to the same guests.
+            children.append(Child("agents", arguments, [self._directory.lock]))
         running = [asyncio.create_task(child.run()) for child in children]
         greeting = asyncio.create_task(self._greet(children, server))
         stopped = asyncio.create_task(self._stop.wait())
@@ -129,8 +166,9 @@ class Supervisor:
         finally:
             greeting.cancel()
             # Those who use the engine first, the engine last.
+            order = signal.SIGTERM if self._stop.ends_guests else LEAVE_GUESTS
             for child in reversed(children):
-                await child.stop()
+                await child.stop(order)
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
@@ -138,7 +176,18 @@ class Supervisor:
             raise Refusal("", CANNOT_RUN)
         if failed is not None:
             raise failed
-        self._say("herder has stopped; everything that was acknowledged is in the data directory.")
+        await self._settle_guests()
+
+    async def _settle_guests(self) -> None:
+        """Also those whose agent had died, or was killed because it did not end in time."""
+        if self._stop.ends_guests:
+            await end_strays(self._directory.guests())
+        left = running(self._directory.guests())
+        # A terminal that was closed takes no words.
+        with contextlib.suppress(OSError):
+            if left:
+                self._say(run_on(len(left)))
+            self._say("herder has stopped; everything that was acknowledged is in the data directory.")
 
     async def _greet(self, children: list[Child], server: str) -> None:
         for child in children:

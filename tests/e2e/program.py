@@ -37,7 +37,8 @@ def until(look: Callable[[], Value], what: str, patience: float = 20.0, pause: f
 
 
 def _die_with_the_tests() -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Told so, and not killed: it ends its guests, which would outlive it.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ class Up:
         try:
             until(ready, "herder up had not said that it is up")
         except AssertionError:
-            self._process.kill()
+            if self._process.poll() is None:
+                self.end()
             raise
         return self
 
@@ -138,10 +140,10 @@ class Up:
         return self.children()[name]
 
     def children(self) -> dict[str, int]:
-        return _children(self.pid)
+        return children_of(self.pid)
 
 
-def _children(parent: int) -> dict[str, int]:
+def children_of(parent: int) -> dict[str, int]:
     """Which of our processes this one has started, by what they are."""
     found: dict[str, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):

@@ -1,6 +1,7 @@
 """Processes that die: the others go on, and what was started stays started."""
 
 import os
+import pty
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ import pytest
 
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.manifests import config_map
-from tests.e2e.program import Up, is_running, until
+from tests.e2e.program import READY, Up, children_of, is_running, until
+from tests.engines.embedded import find_program
+from tests.engines.processes import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +89,39 @@ def test_a_killed_supervisor_takes_its_processes_along_and_the_next_one_starts_a
         kubectl = Kubectl(kubectl_program, second.kubeconfig, tmp_path)
         assert kubectl("get", "cm", "kept", "-o", "name") == "configmap/kept\n"
         until(lambda: not any(is_running(pid) for pid in children.values()), "a process outlived its supervisor")
+
+
+def test_the_next_herder_waits_for_what_a_killed_one_has_left(kubectl_program: Path, tmp_path: Path) -> None:
+    with Up(tmp_path) as first:
+        children = first.children()
+        # One that takes its time to end, and holds data and port meanwhile.
+        os.kill(children["engine"], signal.SIGSTOP)
+        first.end(signal.SIGKILL)
+    (tmp_path / "second").mkdir()
+    second = Up(tmp_path / "second", data=first.data, port=first.port)
+    try:
+        until(lambda: not is_running(children["controllers"]) and not is_running(children["agents"]), "they outlive it")
+        until(lambda: "are waited for" in second.err, "it did not wait")
+        assert second.children() == {}
+    finally:
+        os.kill(children["engine"], signal.SIGCONT)
+    with second:
+        assert Kubectl(kubectl_program, second.kubeconfig, tmp_path)("get", "ns", "default", "-o", "name") == "namespace/default\n"
+        assert not is_running(children["engine"])
+
+
+def test_a_closed_terminal_stops_herder_in_order(tmp_path: Path) -> None:
+    """As when ssh loses its connection: nothing that is said there can be read any more, which is no reason to fail."""
+    command = [str(find_program()), "up", "--data", "data", "--listen", f"127.0.0.1:{free_ports(1)[0]}", "--runtime", "simulated"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execv(command[0], command)
+    said = b""
+    while READY.encode() not in said:
+        said += os.read(terminal, 4096)
+    children = children_of(pid)
+    assert set(children) == {"engine", "controllers", "agents"}
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert not any(is_running(child) for child in children.values())

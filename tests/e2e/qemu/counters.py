@@ -7,7 +7,7 @@ import io
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import aiohttp
 from herder.api import registry
 from tests.behaviour.our_kinds import resource_of
 from tests.e2e.guest.machine import assert_unbroken, ticks_of
-from tests.e2e.program import Up
-from tests.e2e.qemu.test_up import machine
+from tests.e2e.program import Up, is_running
+from tests.e2e.qemu.test_up import down, machine
 from tests.engines.api import Api, Json, connect
 from tests.engines.resources import CONFIG_MAPS, PODS, Resource
 from tests.engines.waiting import eventually
@@ -76,10 +76,16 @@ class Witness:
 
 
 class Counters:
-    def __init__(self, up: Up, api: Api, witness: Witness) -> None:
+    def __init__(self, up: Up, api: Api, witness: Witness, start: Callable[..., Up]) -> None:
         self.up = up
         self.api = api
         self.witness = witness
+        self._start = start
+
+    def start_again(self, *options: str) -> None:
+        """Somebody types `herder up` once more."""
+        self.up = self._start(self.up.port, *options)
+        self.up.wait_ready()
 
     async def make(self, name: str, settings: str, **spec: Any) -> None:
         document = machine(name, settings, terminationGracePeriodSeconds=5, **spec)
@@ -144,14 +150,21 @@ def processes_in(folder: Path) -> list[Path]:
 
 @asynccontextmanager
 async def counters(folder: Path, guest: Path, nodes: int, *, tireless: bool = False) -> AsyncGenerator[Counters]:
-    with Up(folder, "--runtime", "qemu", nodes=nodes, tireless=tireless) as up:
-        witness = Witness(up.data)
-        try:
-            async with connect(up.connection(folder)) as api:
-                content = base64.b64encode(guest.read_bytes()).decode()
-                kernel = {"metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}}
-                (await api.create(CONFIG_MAPS, kernel, HERE)).ok  # noqa: B018
-                yield Counters(up, api, witness)
-        finally:
-            witness.close()
+    def start(port: int | None = None, *options: str) -> Up:
+        return Up(folder, *(options or ("--runtime", "qemu")), nodes=nodes, tireless=tireless, port=port)
+
+    up = start().wait_ready()
+    witness = Witness(up.data)
+    herd: Counters | None = None
+    try:
+        async with connect(up.connection(folder)) as api:
+            content = base64.b64encode(guest.read_bytes()).decode()
+            kernel = {"metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}}
+            (await api.create(CONFIG_MAPS, kernel, HERE)).ok  # noqa: B018
+            herd = Counters(up, api, witness, start)
+            yield herd
+    finally:
+        witness.close()
+        last = herd.up if herd is not None else up
+        last.end() if is_running(last.pid) else down(up.data)
     assert processes_in(up.data) == [], "no guest outlives the program"

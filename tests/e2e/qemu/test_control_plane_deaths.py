@@ -1,4 +1,4 @@
-"""Engine or controllers die at whatever step of a real guest's move: one counter counts on, and nothing is left behind."""
+"""Engine, controllers or `herder up` itself die at whatever step of a real guest's move: one counter counts on, nothing is left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLOW = {"bandwidthPerMigration": "4Mi", "selectors": {"namespaceSelector": {"kub
 FILES = {"console.input", "console.log", "guest.json", "kernel", "process.json", "qemu.log", "qmp.socket"}
 
 
-@pytest.mark.parametrize("victim", ["engine", "controllers"])
+@pytest.mark.parametrize("victim", ["engine", "controllers", "supervisor"])
 async def test_one_counter_counts_on_whichever_part_dies_at_whichever_step(tmp_path: Path, guest: Path, victim: str) -> None:
     async with counters(tmp_path, guest, nodes=2, tireless=True) as herd:
         (await herd.api.create(POLICIES, {"metadata": {"name": "slow"}, "spec": SLOW})).ok  # noqa: B018
@@ -40,12 +40,14 @@ async def test_one_counter_counts_on_whichever_part_dies_at_whichever_step(tmp_p
 
 
 async def _die_at(herd: Counters, victim: str, migration: str, step: Step) -> None:
-    process = herd.up.child(victim)
+    process = herd.up.pid if victim == "supervisor" else herd.up.child(victim)
     before = await herd.runs(NAME)
     async with looking_on(herd, migration) as onlooker:
         (await herd.api.create(MIGRATIONS, {"metadata": {"name": migration}, "spec": {"vmiName": NAME}}, HERE)).ok  # noqa: B018
         await onlooker.until(step)
         os.kill(process, signal.SIGKILL)
+    if victim == "supervisor":
+        herd.start_again()
     status = await eventually(lambda: _over(herd, migration), PATIENCE)
     moved = status["phase"] == "Succeeded"
     assert moved or status["reason"], status

