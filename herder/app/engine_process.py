@@ -15,14 +15,18 @@ from herder.app.data_directory import DataDirectory
 from herder.app.identities import doors
 from herder.app.stopping import Stop
 from herder.server.access.tokens import KEY_FILE, Signer
+from herder.server.fairness import NodeWaits
 from herder.server.http import HttpServer, server_context
-from herder.server.kubelets import Kubelets, client_tls
+from herder.server.kubelets import Kubelets
+from herder.server.node_identity import client_tls
 from herder.server.running import Running, open_store
 from herder.server.store import DataError
 
 log = structlog.get_logger()
 # The disk did something that leaves open what is on it: end at once, and read the truth again.
 DISK_FAILED = 70
+# Logs and consoles that are open at once: of one node, and in all.
+NODE_WAITS = (250, 1000)
 
 
 async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tuple[str, ...] = ()) -> int:
@@ -43,7 +47,7 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
         return HOPELESS
     running = Running(store, RealWorld(), signer)
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
-    kubelets = running.engine.kubelets = Kubelets(tls)
+    kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*NODE_WAITS))
     server = HttpServer(running.router)
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes))

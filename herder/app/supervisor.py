@@ -25,6 +25,7 @@ from herder.nodes.runtimes.choice import QEMU
 from herder.nodes.runtimes.qemu.strays import end_strays, run_on, running
 from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
+from herder.server.node_identity import AGENTS
 
 # One identity, whichever process it is: there is never more than one, and the next need not wait for the lease of one that died.
 # So the lease may be long, and the disk is not written to every two seconds. Others stand by, if somebody starts them beside us.
@@ -133,7 +134,7 @@ class Supervisor:
         here = ("127.0.0.1", "::1", "localhost", socket.gethostname())
         write_pair(pki, "server", authority.server(tuple(dict.fromkeys((*here, self._settings.host)))))
         # What the nodes show to the engine, and the engine to them when it asks for logs and consoles.
-        write_pair(pki, "kubelet", authority.server(here))
+        write_pair(pki, "kubelet", authority.server(here, name=AGENTS))
         write_pair(pki, "kubelet-client", authority.client(ENGINE_AT_NODES, ()))
         write_kubeconfig(self._settings.kubeconfig, server, authority)
 

@@ -24,6 +24,7 @@ from herder.kube.credentials import Credentials, Shown
 from herder.kube.errors import ApiStatusError, Unreachable, error_from
 from herder.kube.pacing import SMALL, Pace
 from herder.kube.transport import Call, Reply
+from herder.net.redirects import Redirected, never_followed
 
 CONNECT_PATIENCE = 10.0
 # A whole list may be one answer, and aiohttp reads no line longer than its buffer lets it.
@@ -97,24 +98,36 @@ class HttpTransport:
     ) -> AsyncGenerator[aiohttp.ClientWebSocketResponse]:
         """A connection both ways, as who we are to every request. Entering it raises the ApiStatusError of a refusal."""
         shown = await self._credentials.show()
-        try:
-            socket = await self._session.ws_connect(
-                URL(self._server + path, encoded=True).with_query(query),
-                protocols=(protocol,),
-                headers={"Authorization": shown.authorization} if shown.authorization else None,
-                ssl=shown.tls if shown.tls is not None else True,
-                server_hostname=self._server_name,
-                proxy=self._proxy,
-                heartbeat=HEARTBEAT,
-            )
-        except aiohttp.WSServerHandshakeError as error:
-            raise await self._why_no_socket(path, error.status) from None
-        except FAILURES as error:
-            raise unreachable(Call("GET", path), error) from error
-        try:
-            yield socket
-        finally:
-            await socket.close()
+        async with self._for_sockets() as session:
+            try:
+                socket = await session.ws_connect(
+                    URL(self._server + path, encoded=True).with_query(query),
+                    protocols=(protocol,),
+                    headers={"Authorization": shown.authorization} if shown.authorization else None,
+                    ssl=shown.tls if shown.tls is not None else True,
+                    server_hostname=self._server_name,
+                    proxy=self._proxy,
+                    heartbeat=HEARTBEAT,
+                )
+            except aiohttp.WSServerHandshakeError as error:
+                raise await self._why_no_socket(path, error.status) from None
+            except FAILURES as error:
+                raise unreachable(Call("GET", path), error) from error
+            try:
+                yield socket
+            finally:
+                await socket.close()
+
+    def _for_sockets(self) -> aiohttp.ClientSession:
+        """The same connections, and never elsewhere: that costs every request a little, so only these are asked for it."""
+        return aiohttp.ClientSession(
+            connector=self._session.connector,
+            connector_owner=False,
+            headers=self._session.headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=READ_BUFFER,
+            trace_configs=[never_followed()],
+        )
 
     async def close(self) -> None:
         await self._session.close()
@@ -144,7 +157,7 @@ class HttpTransport:
     async def _request(self, call: Call, shown: Shown) -> aiohttp.ClientResponse:
         query = f"?{urlencode(call.query)}" if call.query else ""
         try:
-            return await self._session.request(
+            response = await self._session.request(
                 call.method,
                 URL(f"{self._server}{call.path}{query}", encoded=True),
                 data=aiohttp.BytesPayload(call.body) if call.body else None,
@@ -155,6 +168,11 @@ class HttpTransport:
                 proxy=self._proxy,
                 allow_redirects=False,
             )
+            if 300 <= response.status < 400:
+                # Whoever is elsewhere is not the one that we were told to trust.
+                response.close()
+                raise Redirected(response.status)
+            return response
         except FAILURES as error:
             raise unreachable(call, error) from error
 

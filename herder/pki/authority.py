@@ -62,10 +62,16 @@ class Authority:
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts]) if hosts else None
         return self._sign(x509.Name(subject), usages, alternatives, None, datetime.timedelta(days=days))
 
-    def server(self, hosts: tuple[str, ...], now: datetime.datetime | None = None, life: datetime.timedelta = LEAF_LIFE) -> Pair:
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "herder")])
+    def server(
+        self,
+        hosts: tuple[str, ...],
+        now: datetime.datetime | None = None,
+        life: datetime.timedelta = LEAF_LIFE,
+        name: str = "herder",
+    ) -> Pair:
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
-        return self._sign(name, (ExtendedKeyUsageOID.SERVER_AUTH,), alternatives, now, life)
+        return self._sign(subject, (ExtendedKeyUsageOID.SERVER_AUTH,), alternatives, now, life)
 
     def _sign(
         self,

@@ -151,6 +151,7 @@ class HttpServer:
             headers=incoming.headers,
             body=body,
             user=user,
+            internal=self._is_internal(incoming),
         )
 
     async def _body(self, incoming: web.BaseRequest) -> bytes:
@@ -178,6 +179,12 @@ class HttpServer:
             # Also on a connection that was made while it was good.
             raise status.unauthorized()
         return shown.user
+
+    def _is_internal(self, incoming: web.BaseRequest) -> bool:
+        transport = incoming.transport
+        if transport is None or "Authorization" in incoming.headers or transport.get_extra_info("ssl_object") is not None:
+            return False
+        return transport.get_extra_info("sockname") in self._doors
 
 
 def _make_request(*arguments: Any) -> web.BaseRequest:

@@ -142,7 +142,15 @@ class Connection(asyncio.Protocol):
 
     async def _answer(self, head: Head, body: bytes) -> None:
         path, _, query = head.target.partition("?")
-        request = Request(method=head.method, path=path, query=parse_query(query), headers=head.headers, body=body, user=self._user)
+        request = Request(
+            method=head.method,
+            path=path,
+            query=parse_query(query),
+            headers=head.headers,
+            body=body,
+            user=self._user,
+            internal=True,
+        )
         response = await self._server.handle(request)
         self.answering = None
         if self._transport is None or self._transport.is_closing():

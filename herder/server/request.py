@@ -42,6 +42,8 @@ class Request(msgspec.Struct, kw_only=True):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     user: User = ANONYMOUS
+    # Came in by a socket that only our own processes can reach.
+    internal: bool = False
     # For the metrics, once it is known.
     verb: str = ""
     resource: str = ""

@@ -47,6 +47,7 @@ ON_REVIEWS: dict[str, Verb] = {"create": review}
 ON_ADDRESSES: dict[str, dict[str, Verb]] = {"bindings": {"create": bind_named_in_body}}
 
 
+WAITS_FOR_NODE = ("log", "attach")
 # Watches do not count: they are answered at once, and then only stream.
 MOST_IN_FLIGHT = 1000
 
@@ -74,7 +75,10 @@ class Router:
         return answer
 
     async def _limited(self, request: Request) -> Answer:
-        """More than so many at once would only wait for each other: better to say so. Health is always told."""
+        """More than so many at once would only wait for each other: better to say so. Health is always told, our own processes are
+        always heard, and who waits for a node keeps nobody else waiting (fairness.py counts those)."""
+        if request.internal or _waits_for_node(request.path):
+            return await self._route(request)
         if self._in_flight >= self.most_in_flight and request.path not in PUBLIC_PATHS:
             raise status.too_many_requests("too many requests at once, please try again later", 1)
         self._in_flight += 1
@@ -121,6 +125,13 @@ def _verb(request: Request, target: Target, served: Served) -> Verb | None:
     if served.resource.review:
         return ON_REVIEWS.get(request.verb)
     return ON_ADDRESSES.get(served.table, ON_MANY).get(request.verb)
+
+
+def _waits_for_node(path: str) -> bool:
+    if not path.endswith(WAITS_FOR_NODE):
+        return False
+    target = parse_target(path)
+    return target is not None and target.plural == "pods" and target.subresource in WAITS_FOR_NODE
 
 
 def _fits(target: Target, served: Served) -> bool:

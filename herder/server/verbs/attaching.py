@@ -9,7 +9,7 @@ from aiohttp import WSMsgType, web
 
 from herder.server import status
 from herder.server.engine import Engine
-from herder.server.kubelets import HEARTBEAT
+from herder.server.kubelets import HEARTBEAT, NodeConsole
 from herder.server.request import Answer, Request, Target, Upgrade
 from herder.server.served import Served
 from herder.server.verbs.looking import look
@@ -29,7 +29,7 @@ async def attach(engine: Engine, served: Served, target: Target, request: Reques
         raise status.bad_request(f"pod {target.name} does not have a host assigned")
     protocol = _protocol(request)
     query = {theirs: "1" for ours, theirs in STREAMS.items() if request.flag(ours)}
-    node = await looked.kubelets.connect(looked.place, looked.path("attach"), query, protocol)
+    node = await looked.kubelets.connect(looked.place, looked.path("attach"), query, request.user, protocol)
     return Upgrade(lambda incoming: _join(incoming, node, protocol))
 
 
@@ -51,11 +51,11 @@ def _protocol(request: Request) -> str:
     return found
 
 
-async def _join(incoming: web.BaseRequest, node: aiohttp.ClientWebSocketResponse, protocol: str) -> web.StreamResponse:
+async def _join(incoming: web.BaseRequest, node: NodeConsole, protocol: str) -> web.StreamResponse:
     client = web.WebSocketResponse(protocols=(protocol,), heartbeat=HEARTBEAT)
     try:
         await client.prepare(incoming)
-        ways = [asyncio.create_task(_pass_on(client, node)), asyncio.create_task(_pass_on(node, client))]
+        ways = [asyncio.create_task(_pass_on(client, node.socket)), asyncio.create_task(_pass_on(node.socket, client))]
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
             way.cancel()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import aiohttp
-
 from herder.server.engine import Engine
 from herder.server.request import Answer, Request, Response, Stream, Target
 from herder.server.served import Served
@@ -21,13 +17,6 @@ async def read_log(engine: Engine, served: Served, target: Target, request: Requ
     if looked is None:
         return Response(200, b"", PLAIN)
     query = {name: request.query[name] for name in ASKED_OF_THE_NODE if request.query.get(name)}
-    answer = await looked.kubelets.get(looked.place, looked.path("containerLogs"), query)
-    return Stream(lambda: _pieces(answer), PLAIN, close=answer.close)
-
-
-async def _pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    try:
-        async for piece in answer.content.iter_any():
-            yield piece
-    except aiohttp.ClientError:
-        pass  # the node has gone: that was all
+    path, endless = looked.path("containerLogs"), request.flag("follow")
+    answer = await looked.kubelets.get(looked.place, path, query, request.user, endless=endless)
+    return Stream(answer.pieces, PLAIN, close=answer.close)

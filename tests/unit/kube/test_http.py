@@ -284,9 +284,28 @@ async def test_a_redirect_is_not_followed_with_our_credentials() -> None:
         return web.Response(status=302, headers={"Location": "/elsewhere"})
 
     async with client_of(answer) as client:
-        with pytest.raises(Unreadable):
+        with pytest.raises(Unreachable, match="it answered 302, which leads elsewhere, and that is never followed"):
             await client.get(CONFIG_MAPS, KEY)
-    assert len(asked) == 1
+        with pytest.raises(Unreachable, match="leads elsewhere"):
+            async with client.transport.stream(Call("GET", "/api")) as pieces:
+                await anext(pieces)
+    assert len(asked) == 2
+
+
+async def test_nor_is_one_of_a_console() -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    async with serving(answer) as server:
+        transport = HttpTransport.over_tcp(server, "test", Anonymous())
+        with pytest.raises(Unreachable, match="it answered 307, which leads elsewhere"):
+            async with transport.websocket("/attach", (), "v4.channel.k8s.io"):
+                pass
+        await transport.close()
+    assert asked == ["/attach"]
 
 
 def test_a_connection_notices_by_itself_that_the_server_is_gone() -> None:

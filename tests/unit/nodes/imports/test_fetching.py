@@ -4,10 +4,13 @@ import gzip
 import hashlib
 import lzma
 import os
+import socket
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from herder.nodes.imports import addresses
 from herder.nodes.imports.addresses import is_local
 from herder.nodes.work import NotYet
 from tests.unit.nodes.imports.site import MIB, VOLUME, Importing, Site
@@ -145,6 +148,38 @@ async def test_a_redirect_is_followed_and_what_is_secret_stays_behind(importing:
 async def test_a_redirect_to_another_scheme_is_refused(importing: Importing, site: Site) -> None:
     site.moved["/moved"] = "file:///etc/passwd"
     assert (await importing.fetch(site.url("/moved"))).reason == "SourceForbidden"
+
+
+async def test_a_redirect_to_the_machine_itself_is_refused_as_the_address_itself_is(
+    careful: Importing, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A test has only addresses of its machine: of these, the first is taken for one of somebody else.
+    monkeypatch.setattr(addresses, "is_local", lambda address: address != "127.0.0.1")
+    site.files["/disk.img"] = DISK
+    monkeypatch.setattr(socket, "getaddrinfo", _resolving("localhost.localdomain", "127.0.0.2"))
+    for other in ("127.0.0.2", "localhost.localdomain", "[::1]"):
+        site.moved["/moved"] = site.url("/disk.img").replace("127.0.0.1", other)
+        failed = await careful.fetch(site.url("/moved"))
+        assert failed.reason == "SourceForbidden", failed
+    assert {one.path for one in site.asked} == {"/moved"}
+
+
+async def test_no_proxy_of_the_environment_is_in_between(importing: Importing, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would resolve and connect in our place, and no address would be looked at."""
+    site.files["/disk.img"] = DISK
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    done = await importing.fetch(site.url("/disk.img"))
+    assert done.state == "ShutDown", done
+
+
+def _resolving(name: str, address: str) -> Any:
+    known = socket.getaddrinfo
+
+    def resolve(host: Any, *arguments: Any, **named: Any) -> Any:
+        return known(address if host == name else host, *arguments, **named)
+
+    return resolve
 
 
 async def test_a_secret_that_does_not_exist_is_waited_for(importing: Importing, site: Site) -> None:
