@@ -40,6 +40,7 @@ TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which templ
 # Finalizers
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
 MIGRATION_FINALIZER: Final = "herder.dev/migration"  # until it is over and nothing of it is left: deleting it cancels it
+NODE_FINALIZER: Final = "herder.dev/guests"  # on a Node, by its agent: until the last guest there has ended
 
 # Nodes
 SCHEDULABLE: Final = "kubevirt.io/schedulable"

@@ -5,6 +5,7 @@ from herder.controllers.instances import Instances
 from herder.controllers.machines import Machines
 from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
+from herder.controllers.nodes import NodeDeletions
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.controllers.workloads import Deployments, ReplicaSets
 from herder.kube.kit import Start
@@ -19,6 +20,7 @@ CONTROLLERS: tuple[Start, ...] = (
     Provisioner.start,
     Reclaimer.start,
     Migratability.start,
+    NodeDeletions.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

@@ -12,6 +12,7 @@ from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
 from herder.controllers.launchers import LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
 from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, view_of
 from herder.kube.client import Selection
@@ -77,6 +78,7 @@ class Instances:
         self._instances = kit.caches.of(INSTANCES)
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._bound = BoundNodes(kit)
         self._claims = kit.caches.of(CLAIMS)
         self._volumes = kit.caches.of(DATA_VOLUMES)
         self._secrets = kit.caches.of(SECRETS)
@@ -124,7 +126,7 @@ class Instances:
         stored = self._instances.stored(key)
         if stored is None:
             return DONE
-        plan = plan_instance(self._snapshot(stored), self._world.now())
+        plan = plan_instance(await self._snapshot(stored), self._world.now())
         if await self._knows_too_little(stored, plan):
             return AGAIN
         await self._carry_out(stored, plan)
@@ -167,10 +169,9 @@ class Instances:
             await hands.let_go(self._instances, stored, labels.INSTANCE_FINALIZER)
         hands.tell(stored.view, plan.events)
 
-    def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
+    async def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
         pods = sorted(self._launchers(stored), key=_age)
-        names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
-        nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
+        nodes = await self._bound.of(pods)
         awaits_level = any(demanded_level(pod) and waits(pod) for pod in pods)
         return InstanceSnapshot(
             instance=stored.view,

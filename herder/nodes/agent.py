@@ -64,7 +64,10 @@ class NodeAgent:
         site = self._site()
         self._parts.volumes.follow(cache)
         keeper = PodKeeper(self._client, cache, queue, self._world, {site.name: site})
-        heartbeat = Heartbeat(self._client, self._world, self._settings, host, keeper.end_all)
+        tenants = keeper.tenants(site.name)
+        # Until it is known that the Node is there, and not about to go.
+        keeper.hold(site.name)
+        heartbeat = Heartbeat(self._client, self._world, self._settings, host, tenants)
         heartbeat.registered = self.registered
         itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
         itself.subscribe(lambda change: heartbeat.node_seen(change.new.view if change.new else None))

@@ -39,6 +39,7 @@ RENEWALS_PER_SECOND = 50
 SHARED_STORAGE = "simulated"
 # On a Node: its agent says and does nothing, as if it were cut off.
 SILENT = f"{labels.SIMULATED}silent"
+FINALIZER = labels.NODE_FINALIZER.encode()
 SIMULATED = Selection(labels=f"{labels.RUNTIME}=simulated")
 
 
@@ -109,9 +110,11 @@ class Fleet:
 
     def _node_changed(self, change: Change[Node], group: asyncio.TaskGroup) -> None:
         name = change.key.name
-        if change.new is None:
+        if change.old is not None and (change.new is None or change.new.uid != change.old.uid):
             self._take_away(name, group)
-        elif _is_silent(change.new):
+        if change.new is None:
+            return
+        if _is_silent(change.new):
             self._fall_silent(name)
         elif name in self._silent:
             self._speak_again(name, group)
@@ -124,7 +127,8 @@ class Fleet:
     def _seen_again(self, node: Stored[Node]) -> None:
         name = node.key.name
         self._runtimes[name].have(written_cpu(node.labels))
-        if b'"Unknown"' in node.raw and name in self._beats:
+        speaks = b'"Unknown"' in node.raw or b'"deletionTimestamp"' in node.raw or FINALIZER not in node.raw
+        if speaks and name in self._beats:
             # Only these are read: there may be thousands.
             self._beats[name][0].node_seen(node.view)
 
@@ -176,9 +180,11 @@ class Fleet:
             self._world,
             settings,
             runtime.description,
+            self._keeper.tenants(settings.name),
             turns=self._turns,
             renew_every=self._renew_every,
             is_new=is_new,
+            comes_back=False,
         )
         self._beats[settings.name] = (beat, group.create_task(self._serve(site, beat)))
         return beat

@@ -100,7 +100,7 @@ def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
 def node_document(settings: NodeSettings, host: Host) -> Document:
     taint = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
     return {
-        "metadata": {"name": settings.name, "labels": node_labels(settings, host)},
+        "metadata": {"name": settings.name, "labels": node_labels(settings, host), "finalizers": [labels.NODE_FINALIZER]},
         "spec": {"taints": [taint]} if settings.tainted else {},
     }
 

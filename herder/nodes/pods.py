@@ -21,6 +21,7 @@ from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of, written
 from herder.nodes.booked import Booked
 from herder.nodes.health import HEALTHY, Health
+from herder.nodes.leaving import Ending
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.plan import Action, PodPlan, plan_pod
@@ -58,6 +59,20 @@ class Site(msgspec.Struct, frozen=True):
         return self.imports if labels.IMPORT in pod.annotations else self.plain
 
 
+class NodeTenants:
+    """What runs on one of the keeper's nodes."""
+
+    def __init__(self, keeper: PodKeeper, node: str) -> None:
+        self._keeper = keeper
+        self._node = node
+
+    async def end_all(self, *, polite: bool) -> None:
+        await self._keeper.end_all(self._node, polite=polite)
+
+    def admit(self) -> None:
+        self._keeper.admit(self._node)
+
+
 class PodKeeper:
     """A controller whose objects are the pods of its sites. Where it runs, no other runs the same node's pods."""
 
@@ -86,11 +101,12 @@ class PodKeeper:
         self._said: dict[str, tuple[str, Document]] = {}
         # When the start of a pod's work was seen first.
         self._began: dict[str, float] = {}
-        # Ended because the node was taken out of the cluster. They must not come to life again.
-        self._lost: set[str] = set()
+        self._ending = Ending(self.changed)
+        self._lost = self._ending.lost
 
     def changed(self, uid: str) -> None:
         """For runtimes and probes: something about this pod's work is different now."""
+        self._ending.told(uid)
         if placed := self._placed.get(uid):
             self._queue.add(placed[0])
 
@@ -109,24 +125,36 @@ class PodKeeper:
 
     def leave(self, node: str) -> None:
         """The node is gone, with all that ran there. Of its pods nothing is left to be kept."""
+        self._ending.admit(node)
         for uid, (key, site) in tuple(self._placed.items()):
             if site.name == node:
                 del self._placed[uid]
                 self._said.pop(uid, None)
                 self._began.pop(uid, None)
+                self._lost.discard(uid)
                 self._probes.forget(uid)
                 if self._uids.get(key) == uid:
                     del self._uids[key]
 
-    async def end_all(self) -> None:
+    def hold(self, node: str) -> None:
+        """Nothing is started there before it is admitted."""
+        self._ending.close(node)
+
+    def tenants(self, node: str) -> NodeTenants:
+        return NodeTenants(self, node)
+
+    async def end_all(self, node: str, *, polite: bool) -> None:
         """The node is no longer there for the cluster, which may run its pods elsewhere: nothing of them may run on here."""
-        for site in self._sites.values():
-            for work in site.works():
-                for uid in work.uids():
-                    log.warning("the node was deleted: what ran for a pod is ended", node=site.name, uid=uid)
-                    self._lost.add(uid)
-                    await work.remove(uid)
-                    self.changed(uid)
+        site = self._sites.get(node)
+        await self._ending.end(node, site.works() if site is not None else [], polite=polite)
+        # Those that never began, too: the cluster may have given them up with their node, and started them elsewhere.
+        self._lost.update(pod.uid for pod in self._cache.by(BY_NODE, node) if labels.GUEST in pod.annotations)
+
+    def admit(self, node: str) -> None:
+        if self._ending.admit(node):
+            self._lost.intersection_update(pod.uid for pod in self._cache.list())
+            for key in self.keys_on(node):
+                self._queue.add(key)
 
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
@@ -151,9 +179,12 @@ class PodKeeper:
         self._uids[key] = pod.uid
         self._placed[pod.uid] = (key, site)
         work = site.work_for(pod)
+        if self._ending.holds(site.name, pod, work):
+            return Later(LOOK_AGAIN)
         if work is None:
             return await self._refuse(pod, site)
-        return await self._carry_out(pod, site, work)
+        with self._ending.working(site.name):
+            return await self._carry_out(pod, site, work)
 
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         now = self._world.now()

@@ -72,6 +72,13 @@ class HasConsole(Protocol):
     async def console(self, uid: str) -> Console: ...
 
 
+@runtime_checkable
+class HasMoves(Protocol):
+    """Work that can be moved to other nodes."""
+
+    def moving(self, uid: str) -> Moving: ...
+
+
 class GuestWork(Work, Protocol):
     """Guests can be asked how they are, too, and moved."""
 

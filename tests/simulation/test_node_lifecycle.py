@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -200,5 +201,49 @@ def test_a_controller_that_was_away_itself_takes_nobody_for_lost(seed: int) -> N
         assert [await world.taints(name) for name in NAMES] == [[], [], []]
         assert await world.home() == first
         assert world.ledger.started == 1
+
+    lived(seed, story)
+
+
+# --- Nodes that somebody deletes -------------------------------------------------------------------------------------------------
+
+
+async def _is_gone(world: World, node: str, uid: str) -> bool:
+    found = await world.person.find(NODES, Key("", node))
+    return found is None or found.uid != uid
+
+
+def test_a_machine_whose_node_is_deleted_while_it_lives_is_ended_there_before_it_starts_elsewhere(seed: int) -> None:
+    """The agent is killed now and then; the ledger counts copies at every instant."""
+
+    async def story(world: World) -> None:
+        dice = random.Random(f"{seed}/deleted nodes")
+        for _ in range(6):
+            home = await world.home()
+            uid = (await world.person.get(NODES, Key("", home))).uid
+            await world.person.delete(NODES, Key("", home))
+            if dice.random() < 0.5:
+                await asyncio.sleep(dice.uniform(0.0, 2.0))
+                world.simulation.machines[home].crash(restart_after=dice.uniform(0.1, 20.0))
+                world.ledger.forget(home)
+            await eventually(lambda home=home, uid=uid: _is_gone(world, home, uid), patience=60.0)
+            await asyncio.sleep(dice.uniform(0.0, 30.0))
+        await world.home()
+        assert world.ledger.started > 6
+
+    lived(seed, story)
+
+
+def test_a_silent_node_that_is_deleted_goes_and_its_machine_starts_elsewhere(seed: int) -> None:
+    async def story(world: World) -> None:
+        first = await world.home()
+        uid = (await world.person.get(NODES, Key("", first))).uid
+        world.simulation.machines[first].restarts = False
+        world.simulation.machines[first].crash("switched off")
+        world.ledger.forget(first)
+        await world.person.delete(NODES, Key("", first))
+        assert not await _is_gone(world, first, uid), "nobody knows yet that it is silent"
+        await eventually(lambda: _is_gone(world, first, uid), patience=120.0)
+        assert await world.home() != first
 
     lived(seed, story)

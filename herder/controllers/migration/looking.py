@@ -11,6 +11,7 @@ from herder.api.core import Node, Pod
 from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.controllers.launchers import LAUNCHERS_IN, LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
 from herder.kube.cache import Change, Stored, view_of
 from herder.kube.kit import Kit
@@ -47,6 +48,7 @@ class Looking:
         self.instances = kit.caches.of(INSTANCES)
         self.pods = kit.caches.of(PODS)
         self.nodes = kit.caches.of(NODES)
+        self._bound = BoundNodes(kit)
         self._namespaces = kit.caches.of(NAMESPACES)
         self.settings = ClusterSettings(kit)
         self._caches = kit.caches
@@ -76,10 +78,11 @@ class Looking:
         status = instance.status if instance is not None else None
         return (status.node_name or "") if status is not None and status.phase == "Running" else ""
 
-    def snapshot(self, stored: Stored[VirtualMachineInstanceMigration], crowded: tuple[str, ...]) -> MigrationSnapshot:
+    async def snapshot(self, stored: Stored[VirtualMachineInstanceMigration], crowded: tuple[str, ...]) -> MigrationSnapshot:
         migration = stored.view
         instance = self._instance(migration)
         pods = self._pods(migration, instance)
+        nodes = await self._bound.of(pods)
         cluster = self.settings.of_migrations()
         pending = phase_of(migration) == "Pending"
         return MigrationSnapshot(
@@ -87,7 +90,7 @@ class Looking:
             instance=instance,
             instance_document=self._document(migration) if instance is not None else {},
             pods=pods,
-            nodes=self._nodes_of(pods),
+            nodes=nodes,
             rival=self._rival(migration) if pending else "",
             prepared=self._prepared(migration, instance, cluster) if pending and instance is not None else None,
             timeouts=Timeouts(cluster.unschedulable_pending_timeout, cluster.pending_timeout),
@@ -114,10 +117,6 @@ class Looking:
         state = migration.status.migration_state if migration.status else None
         source = state.source_pod if state is not None else None
         return pod.labels.get(labels.MIGRATION_UID) == migration.uid or pod.name == source
-
-    def _nodes_of(self, pods: tuple[Pod, ...]) -> dict[str, Node]:
-        names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
-        return {name: node for name in names if (node := self.nodes.get(Key("", name))) is not None}
 
     def _rival(self, migration: VirtualMachineInstanceMigration) -> str:
         """Another one of the same instance that goes first: it has begun, or is older."""

@@ -85,7 +85,7 @@ class Migrations:
         stored = self._look.migrations.stored(key)
         if stored is None:
             return DONE
-        plan = plan_migration(self._look.snapshot(stored, self._turns.crowded), self._world.now())
+        plan = plan_migration(await self._look.snapshot(stored, self._turns.crowded), self._world.now())
         if plan.gone is not None and await self._is_there(stored, plan.gone):
             # The cache does not know yet.
             return AGAIN

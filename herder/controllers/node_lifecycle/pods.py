@@ -6,6 +6,7 @@ import asyncio
 
 from herder.api.core import Node, Pod
 from herder.controllers.hands import Hands
+from herder.controllers.nodes import BoundNodes
 from herder.kube.cache import BY_NODE, Change, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.errors import NotFound, Unreadable
@@ -22,13 +23,14 @@ class LostPods:
     name = "lost-pods"
 
     def __init__(self, kit: Kit) -> None:
-        self._client = kit.client
         self._world = kit.world
         self._hands = Hands(kit.client, kit.recorder)
         self._nodes = kit.caches.of(NODES)
+        self._bound = BoundNodes(kit)
         self._pods = kit.caches.of(PODS)
         self._pods.add_index(BY_NODE)
-        # Since when we have known that a node is in trouble, or that it is missing: all others are no business of ours.
+        # Since when we have known that a node is in trouble, or that it is missing: all others are no business of ours. One that is
+        # missing is remembered while pods are bound to it: nodes come and go for ever under new names.
         self._in_trouble: dict[str, float] = {}
         self._missing: dict[str, float] = {}
         self._queue = kit.queue(self.name)
@@ -49,15 +51,19 @@ class LostPods:
         if before == after:
             return
         self._in_trouble.pop(name, None)
+        bound = self._pods.keys_by(BY_NODE, name)
         if change.new is None:
-            self._missing[name] = self._clock()
+            if bound:
+                self._missing[name] = self._clock()
         elif after is not None:
             self._in_trouble[name] = self._clock()
-        for key in self._pods.keys_by(BY_NODE, name) if after is not None else ():
+        for key in bound if after is not None else ():
             self._queue.add(key)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
         stored = change.new
+        if stored is None and change.old is not None and not self._pods.keys_by(BY_NODE, change.old.node):
+            self._missing.pop(change.old.node, None)
         if stored is None or not stored.node:
             return
         if stored.node in self._in_trouble or (self._nodes.has_synced and Key("", stored.node) not in self._nodes):
@@ -69,18 +75,23 @@ class LostPods:
         stored = self._pods.stored(key)
         if stored is None or not stored.node:
             return DONE
-        node = self._nodes.get(Key("", stored.node))
-        times = self._missing if node is None else self._in_trouble
-        known_for = self._clock() - times.setdefault(stored.node, self._clock())
-        plan = plan_pod(stored.view, node, known_for, self._world.now())
-        if plan.orphaned and await self._client.find(NODES, Key("", stored.node)) is not None:
-            # It is there, and the cache does not know yet.
+        plan = plan_pod(stored.view, self._nodes.get(Key("", stored.node)), self._known_for(stored.node), self._world.now())
+        if plan.orphaned and await self._bound.find(stored.node) is not None:
+            # The cache does not know yet.
             return Later(1.0)
         try:
             await self._carry_out(stored, plan)
         except NotFound:
             return DONE
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    def _known_for(self, name: str) -> float:
+        """For how long we have known that the node is missing or in trouble."""
+        node = self._nodes.get(Key("", name))
+        if node is None:
+            return self._clock() - self._missing.setdefault(name, self._clock())
+        # One that is well by now has nothing that would have to be remembered.
+        return self._clock() - self._in_trouble.get(name, self._clock())
 
     def _find_orphans(self) -> Result:
         everything = self._pods.keys()

@@ -10,6 +10,7 @@ import msgspec
 from herder.api.core import Node, PersistentVolumeClaim, Pod
 from herder.api.kinds import DataVolume
 from herder.controllers.hands import Hands
+from herder.controllers.nodes import BoundNodes
 from herder.controllers.volumes.using import BY_CLAIM, claim_value, writer_of
 from herder.kube.cache import BY_NODE, BY_OWNER, Change, Index, Stored
 from herder.kube.controller import DONE, Later, Result, Work
@@ -49,6 +50,7 @@ class DataVolumes:
         self._classes = kit.caches.of(STORAGE_CLASSES)
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._bound = BoundNodes(kit)
         self._data_volumes.add_index(BY_SOURCE)
         self._claims.add_index(BY_VOLUME)
         for index in (BY_OWNER, BY_NODE, BY_CLAIM):
@@ -90,7 +92,7 @@ class DataVolumes:
         stored = self._data_volumes.stored(key)
         if stored is None:
             return DONE
-        plan = plan_data_volume(self._snapshot(stored), self._world.now())
+        plan = plan_data_volume(await self._snapshot(stored), self._world.now())
         if plan.status is not None:
             await self._hands.show(self._data_volumes, stored, plan.status)
         for end in plan.delete_pods:
@@ -102,10 +104,10 @@ class DataVolumes:
         self._hands.tell(stored.view, plan.events)
         return DONE if plan.next_look is None else Later(plan.next_look)
 
-    def _snapshot(self, stored: Stored[DataVolume]) -> DataVolumeSnapshot:
+    async def _snapshot(self, stored: Stored[DataVolume]) -> DataVolumeSnapshot:
         claim = self._claims.get(stored.key)
         pods = tuple(self._pods.by(BY_OWNER, stored.uid))
-        names = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
+        nodes = await self._bound.of(pods)
         return DataVolumeSnapshot(
             data_volume=stored.view,
             document=msgspec.json.decode(stored.raw),
@@ -113,7 +115,7 @@ class DataVolumes:
             claim=claim,
             volume=self._volumes.get(Key("", claim.spec.volume_name)) if claim and claim.spec.volume_name else None,
             pods=pods,
-            nodes={name: node for name in names if (node := self._nodes.get(Key("", name))) is not None},
+            nodes=nodes,
             source=self._source_of(stored),
         )
 

@@ -10,6 +10,7 @@ from herder.api.account import SYSTEM_NAMESPACE
 from herder.api.core import Node, PersistentVolume
 from herder.api.storage import CONTENT_FINALIZER
 from herder.controllers.hands import Hands
+from herder.controllers.nodes import BoundNodes
 from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
@@ -34,6 +35,7 @@ class Reclaimer:
         self._volumes = kit.caches.of(VOLUMES)
         self._pods = kit.caches.of(PODS)
         self._nodes = kit.caches.of(NODES)
+        self._bound = BoundNodes(kit)
         self._pods.add_index(BY_NODE)
 
     @classmethod
@@ -59,7 +61,7 @@ class Reclaimer:
             return DONE
         pod = self._pods.get(Key(SYSTEM_NAMESPACE, clearing_name(key.name)))
         pod = pod if pod is not None and pod.controller_uid == stored.uid else None
-        node = self._nodes.get(Key("", pod.spec.node_name)) if pod is not None and pod.spec.node_name else None
+        node = await self._bound.find(pod.spec.node_name) if pod is not None and pod.spec.node_name else None
         plan = plan_volume(stored.view, msgspec.json.decode(stored.raw), pod, node, self._world.now())
         if plan.destroys and await self._is_claimed(stored.view):
             # The watch will tell more. Until then nothing is destroyed.

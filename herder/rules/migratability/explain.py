@@ -46,6 +46,8 @@ def why_closed(node: Node) -> str:
     """Empty where guests can be started there."""
     if schedulable(node):
         return ""
+    if node.being_deleted:
+        return "is being deleted"
     if node.spec.unschedulable:
         return "is cordoned"
     return "takes no guests" if node.labels.get(labels.SCHEDULABLE, "true") != "true" else "is not ready"

@@ -65,9 +65,10 @@ def _under(prefix: str, keys: Iterable[str]) -> list[str]:
 
 
 def schedulable(node: Node) -> bool:
-    """Whether guests may be started there now. Not cordoned, Ready, and not said to be closed to guests."""
+    """Whether guests may be started there now. Not cordoned, Ready, not being deleted, and not said to be closed to guests."""
     ready = any(one.type == "Ready" and one.status == "True" for one in node.status.conditions)
-    return ready and not node.spec.unschedulable and node.labels.get(labels.SCHEDULABLE, "true") == "true"
+    closed = node.spec.unschedulable or node.being_deleted
+    return ready and not closed and node.labels.get(labels.SCHEDULABLE, "true") == "true"
 
 
 def counted(node: Node) -> Profile | None:

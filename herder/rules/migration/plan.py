@@ -161,6 +161,8 @@ def _goes_on(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, phase: M
         status=shown.under_way(snapshot, sides, stands, now),
         order=_order(snapshot, sides, stands),
         grant=grant,
+        # A source that only seems to be gone may still run.
+        gone=_missing(snapshot, sides) if grant and sides.source is None else None,
         next_look=look or stands.look_in or (_look(snapshot, sides, now) if stands.phase != "Running" else None),
     )
 

@@ -1,4 +1,4 @@
-"""A cordoned node takes no new pods, unless they tolerate it."""
+"""A cordoned node takes no new pods, unless they tolerate it; one that is being deleted takes none at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from herder.rules.placement.rule import Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
 
 REASON = "node(s) were unschedulable"
+LEAVING = "node(s) were being deleted"
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
@@ -19,10 +20,11 @@ class Cordon(Rule):
     name = "cordon"
 
     def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
-        cordoned = snapshot.nodes.cordoned
-        if not cordoned.any() or any(tolerates(one, TAINT) for one in pod.tolerations):
-            return ()
-        return (Refusal(REASON, cordoned),)
+        cordoned, leaving = snapshot.nodes.cordoned, snapshot.nodes.leaving
+        refusals = [Refusal(LEAVING, leaving)] if leaving.any() else []
+        if cordoned.any() and not any(tolerates(one, TAINT) for one in pod.tolerations):
+            refusals.append(Refusal(REASON, cordoned))
+        return refusals
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         was = event.before is None or event.before.unschedulable

@@ -27,11 +27,14 @@ class Offer(msgspec.Struct, frozen=True):
     taints: tuple[tuple[str, str, str], ...]
     unschedulable: bool
     allocatable: Mapping[str, int]
+    # Being deleted: it stays until its last guest has ended, and nothing comes there any more.
+    leaving: bool = False
 
     @classmethod
     def of(cls, node: Node) -> Offer:
         taints = tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
-        return cls(node.name, node.labels, taints, node.spec.unschedulable, amounts(node.status.allocatable))
+        room = amounts(node.status.allocatable)
+        return cls(node.name, node.labels, taints, node.spec.unschedulable, room, node.being_deleted)
 
     def taint_views(self) -> list[Taint]:
         return [Taint(key=key, value=value, effect=effect) for key, value, effect in self.taints]
@@ -46,6 +49,7 @@ class Nodes:
         self.offers: dict[int, Offer] = {}
         self.alive: Mask = np.zeros(STEP, dtype=np.bool_)
         self.cordoned: Mask = np.zeros(STEP, dtype=np.bool_)
+        self.leaving: Mask = np.zeros(STEP, dtype=np.bool_)
         self.taints: Codes = np.zeros(STEP, dtype=np.int32)
         # Each set of taints that was ever met, by its number: there are few.
         self.taint_sets: list[tuple[Taint, ...]] = [()]
@@ -67,6 +71,7 @@ class Nodes:
         old = self.offers.get(row)
         self.offers[row] = offer
         self._put_room(row, offer.allocatable, {} if old is None else old.allocatable)
+        self.leaving[row] = offer.leaving
         if old is None or (old.labels, old.taints, old.unschedulable) != (offer.labels, offer.taints, offer.unschedulable):
             self._remembered.clear()
             self.labels.put(row, offer.labels)
@@ -79,7 +84,7 @@ class Nodes:
         offer = self.offers.pop(row)
         self._put_room(row, {}, offer.allocatable)
         self.labels.put(row, None)
-        self.alive[row] = self.cordoned[row] = False
+        self.alive[row] = self.cordoned[row] = self.leaving[row] = False
         self.taints[row] = 0
         self._unused.append(row)
         self._remembered.clear()
@@ -142,6 +147,7 @@ class Nodes:
         self.capacity = capacity
         self.alive = longer(self.alive, capacity)
         self.cordoned = longer(self.cordoned, capacity)
+        self.leaving = longer(self.leaving, capacity)
         self.taints = longer(self.taints, capacity)
         self.labels.grow(capacity)
         for columns in (self.allocatable, self.free):

@@ -17,7 +17,7 @@ from herder.api.reading import part
 from herder.rules.instances.launcher import launcher_pod
 from herder.rules.placement import RULES, Decision, Needs, Snapshot, decide, needs_of
 from herder.rules.placement.columns import Codes, Mask
-from herder.rules.placement.cordon import Cordon
+from herder.rules.placement.cordon import LEAVING, Cordon
 from herder.rules.placement.named_nodes import NamedNodes
 from herder.rules.placement.node_affinity import NodeAffinity, allowed_nodes
 from herder.rules.placement.node_match import nobody, picked_by_term
@@ -25,6 +25,7 @@ from herder.rules.placement.rule import Rule
 from herder.rules.placement.taints import Taints
 from herder.rules.targets.merging import Added, constrained
 from herder.rules.targets.words import (
+    BEING_DELETED,
     CORDONED,
     NOT_SCHEDULABLE,
     OTHER_CPU,
@@ -141,7 +142,7 @@ def _refusals(asked: Asked, decision: Decision, masks: Masks, snapshot: Snapshot
             for number in np.unique(numbers[where & open_]).tolist():
                 yield tainted(nodes.taint_sets[number], asked.pod.spec.tolerations), where & (numbers == number)
         elif isinstance(rule, Cordon):
-            yield from ((CORDONED, where) for where in said.values())
+            yield from ((BEING_DELETED if reason == LEAVING else CORDONED, where) for reason, where in said.items())
         elif isinstance(rule, NamedNodes | NodeAffinity):
             for where in said.values():
                 yield OWN_RULES, where & ~masks.own

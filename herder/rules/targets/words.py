@@ -25,6 +25,7 @@ OTHER_CPU = Phrase("lacks the CPU that the guest was started with", "lack the CP
 OTHER_RUNTIME = Phrase("has another runtime", "have another runtime", True)
 NOT_SCHEDULABLE = Phrase("is not ready for machines", "are not ready for machines")
 CORDONED = Phrase("is cordoned", "are cordoned")
+BEING_DELETED = Phrase("is being deleted", "are being deleted")
 # A node may have a taint that no other has: a sentence is not a list of all nodes.
 MOST_REASONS = 12
 _INSUFFICIENT = INSUFFICIENT.format("")

@@ -63,7 +63,7 @@ def chosen_storage(claim: PersistentVolumeClaim, storage_class: StorageClass, no
         storage = node.labels.get(labels.STORAGE, "")
         if storage and node.name == claim.annotations.get(SELECTED_NODE):
             return storage
-        if storage and node.labels.get(labels.SCHEDULABLE) == "true" and not node.spec.unschedulable:
+        if storage and node.labels.get(labels.SCHEDULABLE) == "true" and not node.spec.unschedulable and not node.being_deleted:
             counts[storage] += 1
     return min(counts, key=lambda name: (-counts[name], name), default="")
 

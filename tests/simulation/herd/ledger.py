@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -23,6 +24,7 @@ from tests.simulation.simulation import Simulation
 # A guest in one of these has its memory and its disks open.
 OPEN = ("Running", "Paused")
 FINISHED = ("Succeeded", "Failed")
+SWITCHED_OFF_AFTER = 5.0
 
 
 class Ledger:
@@ -101,6 +103,9 @@ class NotedRuntime(SimulatedRuntime):
         super().adopt(order, paused=paused, started_at=started_at)
 
     async def remove(self, guest: str) -> None:
+        if (status := self.status(guest)) is not None and status.state in OPEN:
+            # As a process takes a while to be gone.
+            await asyncio.sleep(SWITCHED_OFF_AFTER)
         await super().remove(guest)
         if guest in self._names:
             self._ledger.closed(self._names[guest], self._node, guest)

@@ -69,10 +69,13 @@ async def _people(simulation: Simulation, ledger: Ledger, dice: random.Random) -
     while simulation.loop.time() < LASTS:
         await asyncio.sleep(dice.uniform(0.5, 25.0))
         name = dice.choice(MACHINES)
-        doing = dice.choice(("halt", "run", "restart", "pause", "unpause", "pod", "instance", "fence"))
+        doing = dice.choice(("halt", "run", "restart", "pause", "unpause", "pod", "instance", "fence", "delete node"))
         simulation.trace.add("person", f"{doing} {name}")
         if doing == "fence":
             await _fence(simulation, ledger, person, dice.choice(NODE_NAMES))
+        elif doing == "delete node":
+            # Its agent may live: then it ends its guests first.
+            await _try(person, _delete_node(dice.choice(NODE_NAMES)), once=True)
         else:
             await _try(person, _STEPS[doing](name), once=True)
     wanted = {name: dice.choice(("Always", "Halted")) for name in MACHINES}
@@ -89,13 +92,17 @@ async def _fence(simulation: Simulation, ledger: Ledger, person: Client, name: s
     machine.crash("fenced")
     ledger.forget(name)
 
-    async def take_away(client: Client) -> None:
-        await client.delete(NODES, Key("", name))
-
-    await _try(person, take_away)
+    await _try(person, _delete_node(name))
     await asyncio.sleep(20.0)
     machine.restarts = True
     machine.start()
+
+
+def _delete_node(name: str) -> Step:
+    async def step(client: Client) -> None:
+        await client.delete(NODES, Key("", name))
+
+    return step
 
 
 async def _delete_instance(client: Client, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from herder.api.labels import NODE_FINALIZER
 from herder.server.access.nodes.authorizer import LEASE_NAMESPACE
 from herder.server.access.nodes.identity import node_of
 from herder.server.access.nodes.labels import forbidden_labels
@@ -133,6 +134,8 @@ def _node(node: str, new: Document, old: Document | None) -> str:
         return f'node "{node}" is not allowed to modify node "{name}"'
     if (new.get("spec") or {}).get("configSource") not in (None, ((old or {}).get("spec") or {}).get("configSource")):
         return f'node "{node}" is not allowed to update configSource to a new non-nil configSource'
+    if changed := _others_finalizers(new, old):
+        return f'node "{node}" is not allowed to set or remove finalizers other than {NODE_FINALIZER}: {", ".join(changed)}'
     if old is None:
         labels = forbidden_labels(_part(new, "labels"), None)
         return f'node "{node}" is not allowed to set the following labels: {labels}' if labels else ""
@@ -142,6 +145,12 @@ def _node(node: str, new: Document, old: Document | None) -> str:
         return f'node "{node}" is not allowed to modify ownerReferences'
     labels = forbidden_labels(_part(new, "labels"), _part(old, "labels"))
     return f"is not allowed to modify labels: {labels}" if labels else ""
+
+
+def _others_finalizers(new: Document, old: Document | None) -> list[str]:
+    """Its own keeps the Node until its last guest has ended. Those of others are theirs."""
+    before, after = ((set(_part(one, "finalizers") or ()) if one is not None else set()) for one in (old, new))
+    return sorted((before ^ after) - {NODE_FINALIZER})
 
 
 def _taints(node: Document) -> Any:
