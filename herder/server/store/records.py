@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+Extract = Callable[[bytes], dict[str, str]]
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
@@ -56,7 +57,7 @@ class Record:
         self.labels = head.labels or _NO_LABELS
         self.owners = head.ownerReferences or ()
         self.terminating = head.deletionTimestamp is not None
-        self._fields: dict[str, str] | None = None
+        self._fields: tuple[Extract, dict[str, str]] | None = None
 
     def followed_by(self, revision: int, raw: bytes) -> Record:
         """The next state of the object, where nothing changed of what is read out of it here."""
@@ -71,11 +72,13 @@ class Record:
         """A fresh copy that the caller may change."""
         return msgspec.json.decode(self.raw)
 
-    def fields(self, extract: Callable[[bytes], dict[str, str]]) -> dict[str, str]:
-        """What field selectors of its kind can see, kept because many watchers ask for the same."""
-        if self._fields is None:
-            self._fields = extract(self.raw)
-        return self._fields
+    def fields(self, extract: Extract) -> dict[str, str]:
+        """What field selectors of its kind can see, kept because many watchers ask for the same. By who read it: a definition that
+        changes brings another way to read, which may know other fields."""
+        known = self._fields
+        if known is None or known[0] is not extract:
+            known = self._fields = (extract, extract(self.raw))
+        return known[1]
 
 
 class Change:
