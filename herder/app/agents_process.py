@@ -20,6 +20,7 @@ from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.app.stopping import Stop
 from herder.kube.client import Client
+from herder.net.files import raise_file_limit
 from herder.nodes.endpoint import Endpoint, Named, server_tls
 from herder.nodes.fleet import Fleet
 from herder.nodes.imports import ImportSettings
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> int:
+    raise_file_limit()
     stop = Stop(supervised=True)
     stop.listen()
     async with contextlib.AsyncExitStack() as stack:

@@ -30,6 +30,7 @@ from herder.kube.leases import Settings as LeaseSettings
 from herder.kube.transport import Transport
 from herder.kube.webhook import Registration, Webhook
 from herder.kube.webhook import Settings as WebhookSettings
+from herder.net.files import raise_file_limit
 
 log = structlog.get_logger()
 NAME = "herder-controllers"
@@ -51,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 async def run(transport: Transport, settings: Settings, controllers: Sequence[Start], listener: socket.socket | None = None) -> int:
+    raise_file_limit()
     stop = Stop(supervised=settings.ready_fd is not None)
     stop.listen()
     async with Client(transport, NAME) as client:

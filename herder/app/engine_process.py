@@ -12,8 +12,11 @@ from herder.api.world import RealWorld
 from herder.app import garbage
 from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
+from herder.app.file_shares import share_out
 from herder.app.identities import doors
 from herder.app.stopping import Stop
+from herder.net.crowd import limits_of
+from herder.net.files import raise_file_limit
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.fairness import NodeWaits
 from herder.server.http import HttpServer, server_context
@@ -23,10 +26,11 @@ from herder.server.running import Running, open_store
 from herder.server.store import DataError
 
 log = structlog.get_logger()
+# Of our own processes, on their unix sockets: in all, and for each node that has an agent of its own. A watch is a connection.
+OWN_CONNECTIONS = 64
+OF_A_NODE = 16
 # The disk did something that leaves open what is on it: end at once, and read the truth again.
 DISK_FAILED = 70
-# Logs and consoles that are open at once: of one node, and in all.
-NODE_WAITS = (250, 1000)
 
 
 async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tuple[str, ...] = ()) -> int:
@@ -47,8 +51,9 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
         return HOPELESS
     running = Running(store, RealWorld(), signer)
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
-    kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*NODE_WAITS))
-    server = HttpServer(running.router)
+    share = share_out(raise_file_limit(), OWN_CONNECTIONS + len(nodes) * OF_A_NODE)
+    kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*share.node_waits))
+    server = HttpServer(running.router, limits=limits_of(share.clients))
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes))
     try:

@@ -10,13 +10,20 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from herder.net.crowd import limits_of
+from herder.net.listener import Listener
+
 Check = Callable[[], str]
+# Nobody says who they are here, and nobody needs to stay: whoever asks now goes before who asked long ago.
+MOST_CONNECTIONS = 128
+HEAD_PATIENCE = 90.0
 
 
 @asynccontextmanager
 async def serve_health(listener: socket.socket, registry: CollectorRegistry, healthy: Check, ready: Check) -> AsyncGenerator[None]:
     """The checks return what is wrong, or nothing."""
-    application = web.Application()
+    connections = Listener(limits_of(MOST_CONNECTIONS, strangers=MOST_CONNECTIONS))
+    application = web.Application(middlewares=[connections.middleware])
     application.router.add_get("/healthz", _answers(healthy))
     application.router.add_get("/readyz", _answers(ready))
 
@@ -24,12 +31,14 @@ async def serve_health(listener: socket.socket, registry: CollectorRegistry, hea
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     application.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=HEAD_PATIENCE)
     await runner.setup()
-    await web.SockSite(runner, listener).start()
+    assert runner.server is not None
+    connections.start(listener, runner.server)
     try:
         yield
     finally:
+        connections.close()
         await asyncio.shield(runner.cleanup())
 
 

@@ -22,6 +22,7 @@ from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, Unauthorized
 from herder.kube.resources import NODES, Key
 from herder.kube.transport import Call, Transport
+from herder.net.files import raise_file_limit
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.fleet import Fleet
@@ -62,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
     """Until it is told to stop. Raises Refusal where the cluster does not let us in."""
+    raise_file_limit()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -18,14 +18,33 @@ import structlog
 from aiohttp import web
 from aiohttp.http import HttpVersion10
 
+from herder.net.accepting import Acceptor
+from herder.net.crowd import Limits, limits_of
+from herder.net.listener import ArrivalPatience, Listener
 from herder.server import status
+from herder.server.fairness import share_of
 from herder.server.patience import LARGE, Deliveries, Delivery, Patience
 from herder.server.quick_writes import Connection, QuickWrites
-from herder.server.request import AUTHENTICATED, BODY_LIMIT, ENGINE, Answer, Request, Response, Stream, Upgrade, User, parse_query
+from herder.server.request import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    BODY_LIMIT,
+    ENGINE,
+    MASTERS,
+    Answer,
+    Request,
+    Response,
+    Stream,
+    Upgrade,
+    User,
+    parse_query,
+)
 from herder.server.router import Router
 
 log = structlog.get_logger()
 STOP_PATIENCE = 2.0
+# What a process may have beside all that a file limit allows: each takes memory, too.
+MOST_CONNECTIONS = 10_000
 OWN_BUG = "the server met a bug of its own; its log says more"
 # Each connection has a buffer of its own from the start: with the usual 256 KiB a thousand of them, were they only opened and left,
 # would take a quarter of a gigabyte. A record of TLS has 16. There is no public way to say so; a test measures that it still works.
@@ -33,16 +52,20 @@ sslproto.SSLProtocol.max_size = 32 * 1024
 
 
 class HttpServer:
-    def __init__(self, router: Router, patience: Patience | None = None) -> None:
+    def __init__(self, router: Router, patience: Patience | None = None, limits: Limits | None = None) -> None:
+        """`limits` are for those who come by TLS; our own processes have none."""
         self._router = router
         self._patience = patience or Patience()
+        self._limits = limits or limits_of(MOST_CONNECTIONS)
         self._deliveries = Deliveries(self._patience.taking)
         self._watchman: asyncio.Task[None] | None = None
         # By connection: reading a certificate for each request would cost more than many a request.
         self._shown: WeakKeyDictionary[asyncio.Transport, Shown] = WeakKeyDictionary()
         self._doors: dict[str, User] = {}
         self._runner: web.ServerRunner | None = None
-        self._sockets: list[asyncio.Server] = []
+        self._listener: Listener | None = None
+        self._sockets: list[Acceptor] = []
+        self._opening: set[asyncio.Task[object]] = set()
         self._quick = QuickWrites(self._answer_plainly, lambda: self._server(), self._patience.head)
         self._server = web.Server(
             self._handle,
@@ -64,21 +87,39 @@ class HttpServer:
         await self._runner.setup()
         self._watchman = asyncio.create_task(self._deliveries.run())
         if listener is not None:
-            await web.SockSite(self._runner, listener, ssl_context=context, backlog=1024).start()
+            first = ArrivalPatience(self._patience.handshake, self._patience.first)
+            self._listener = Listener(self._limits, context, first, self._recognise_certificate)
+            self._listener.start(listener, self._server)
         for path, user in {**({unix: ENGINE} if unix is not None else {}), **(doors or {})}.items():
             self._doors[str(path)] = user
             path.unlink(missing_ok=True)
-            self._sockets.append(await self._listen(path, user))
+            self._sockets.append(self._listen(path, user))
             path.chmod(0o600)
 
-    async def _listen(self, path: Path, user: User) -> asyncio.Server:
+    def _listen(self, path: Path, user: User) -> Acceptor:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+        acceptor = Acceptor(listener, lambda connection, _: self._open(connection, user), self._spare)
+        acceptor.start()
+        return acceptor
+
+    def _open(self, connection: socket.socket, user: User) -> None:
         loop = asyncio.get_running_loop()
-        return await loop.create_unix_server(lambda: Connection(self._quick, user), str(path))
+        task = loop.create_task(loop.connect_accepted_socket(lambda: Connection(self._quick, user), connection))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    def _spare(self) -> None:
+        """Our own processes go before others."""
+        if self._listener is not None:
+            self._listener.spare()
 
     async def stop(self) -> None:
         self._router.engine.hub.close()
         for door in self._sockets:
             door.close()
+        if self._listener is not None:
+            self._listener.close()
         await self._quick.finish(STOP_PATIENCE)
         if self._runner is not None:
             await self._runner.cleanup()
@@ -87,7 +128,10 @@ class HttpServer:
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         try:
-            return await self._serve(incoming)
+            if self._listener is None:
+                return await self._serve(incoming)
+            with self._listener.serving(incoming.transport):
+                return await self._serve(incoming)
         except ConnectionError:
             # The client has left, at whatever point: nothing is wrong with us, and nobody is there to be told.
             if incoming.transport is not None:
@@ -131,6 +175,7 @@ class HttpServer:
     async def _read(self, incoming: web.BaseRequest) -> Request:
         url = incoming.rel_url
         user = self._identify(incoming)
+        self._recognise(incoming.transport, user)
         if incoming.headers.get("Content-Encoding", "identity").lower() != "identity":
             # A few bytes could stand for more than fits into memory.
             raise status.ApiError(415, "UnsupportedMediaType", "compressed bodies are not read; send it as it is")
@@ -172,19 +217,39 @@ class HttpServer:
         if encrypted is None:
             # Unix sockets are only open to the user we run as. A token that is shown there counts all the same.
             return None if "Authorization" in incoming.headers else self._doors.get(transport.get_extra_info("sockname"))
-        shown = self._shown.get(transport)
-        if shown is None:
-            shown = self._shown[transport] = shown_by(encrypted)
+        shown = self._shown_on(transport, encrypted)
         if shown.until < time.time():
             # Also on a connection that was made while it was good.
             raise status.unauthorized()
         return shown.user
+
+    def _shown_on(self, transport: asyncio.Transport, encrypted: ssl.SSLObject) -> Shown:
+        shown = self._shown.get(transport)
+        if shown is None:
+            shown = self._shown[transport] = shown_by(encrypted)
+        return shown
 
     def _is_internal(self, incoming: web.BaseRequest) -> bool:
         transport = incoming.transport
         if transport is None or "Authorization" in incoming.headers or transport.get_extra_info("ssl_object") is not None:
             return False
         return transport.get_extra_info("sockname") in self._doors
+
+    def _recognise_certificate(self, transport: asyncio.Transport) -> None:
+        """As soon as it is shown: then silent strangers are no danger to the connection any more."""
+        encrypted = transport.get_extra_info("ssl_object")
+        shown = self._shown_on(transport, encrypted) if encrypted is not None else None
+        if shown is not None and shown.user is not None and self._listener is not None:
+            # Where there is no room, the first request is told so.
+            self._listener.recognise(transport, share_of(shown.user), privileged=MASTERS in shown.user.groups)
+
+    def _recognise(self, transport: asyncio.Transport | None, user: User) -> None:
+        if self._listener is None or user is ANONYMOUS:
+            return
+        if problem := self._listener.recognise(transport, share_of(user), privileged=MASTERS in user.groups):
+            error = status.too_many_requests(f"{problem}; end some of them, or try again later", 1)
+            error.headers["Connection"] = "close"
+            raise error
 
 
 def _make_request(*arguments: Any) -> web.BaseRequest:
@@ -241,6 +306,8 @@ async def _whole(answer: Answer) -> Response:
 def _respond(answer: Response) -> web.Response:
     response = web.Response(status=answer.status, body=answer.body)
     _set_headers(response, answer)
+    if answer.headers.get("Connection") == "close":
+        response.force_close()
     return response
 
 

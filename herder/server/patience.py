@@ -18,6 +18,9 @@ class Patience(msgspec.Struct, frozen=True):
 
     # From the end of one request, or from connecting, until the next one's head is whole. kube-apiserver waits as long in between.
     head: float = 90.0
+    # Of those who have not said who they are: for the handshake, and from connecting until the first head is whole.
+    handshake: float = 10.0
+    first: float = 20.0
     # For the whole body, and for the whole of an answer or the next piece of a watch: as kube-apiserver's --request-timeout.
     body: float = 60.0
     taking: float = 60.0

@@ -67,7 +67,9 @@ class Up:
         port: int | None = None,
         nodes: int = 1,
         tireless: bool = False,
+        limit: str = "",
     ) -> None:
+        """`limit` is what a shell does before, such as `ulimit -n 1024`."""
         self.data = data or folder / "data"
         self.port = port or free_ports(1)[0]
         self._out, self._err = folder / "out", folder / "err"
@@ -76,6 +78,8 @@ class Up:
         if "--runtime" not in options:
             # The same on every machine, whether QEMU is installed or not.
             command += ["--runtime", "simulated"]
+        if limit:
+            command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
                 [*command, *options],

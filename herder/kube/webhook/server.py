@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import socket
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +18,9 @@ from herder.kube.webhook.deciding import mutate, validate
 from herder.kube.webhook.metrics import Metrics, Result
 from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
 from herder.kube.webhook.rules import Evictions, Rule
+from herder.net.crowd import Limits, limits_of
+from herder.net.files import file_limit
+from herder.net.listener import Listener
 from herder.pki.authority import Pair
 
 log = structlog.get_logger()
@@ -24,6 +28,9 @@ log = structlog.get_logger()
 BODY_LIMIT = 8 * 1024 * 1024
 READ_PATIENCE = 10.0
 STOP_PATIENCE = 2.0
+# For the next review on a connection; API servers keep theirs for as long.
+HEAD_PATIENCE = 90.0
+MOST_CONNECTIONS = 1000
 
 
 class Refused(Exception):
@@ -35,13 +42,22 @@ class Refused(Exception):
 
 
 class ReviewServer:
-    def __init__(self, rules: Sequence[Rule], metrics: Metrics, evictions: Evictions | None = None) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], metrics: Metrics, evictions: Evictions | None = None, limits: Limits | None = None
+    ) -> None:
         self._rules = rules
         self._evictions = evictions
         self._words: tuple[str, ...] = ()
         self._metrics = metrics
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        # An API server shows nothing of itself here: whoever is connected is a stranger, and who asks goes before who is silent.
+        room = min(MOST_CONNECTIONS, file_limit() // 4)
+        self._listener = Listener(limits or limits_of(room, strangers=room), self._context)
         self._runner: web.AppRunner | None = None
+
+    @property
+    def connections(self) -> int:
+        return self._listener.crowd.known + self._listener.crowd.strangers
 
     def know(self, words: tuple[str, ...]) -> None:
         """Questions about evictions are answered only under these."""
@@ -58,17 +74,20 @@ class ReviewServer:
 
     async def start(self, host: str, port: int) -> int:
         """Returns the port: 0 takes a free one."""
-        app = web.Application(client_max_size=BODY_LIMIT)
+        app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._listener.middleware])
         app.router.add_post("/validate", self._validate)
         app.router.add_post("/mutate", self._mutate)
         app.router.add_post("/evict/{word}", self._evict)
         app.router.add_get("/healthz", _healthy)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port, ssl_context=self._context).start()
-        return self._runner.addresses[0][1]
+        assert self._runner.server is not None
+        listener = _listening(host, port)
+        self._listener.start(listener, self._runner.server)
+        return listener.getsockname()[1]
 
     async def stop(self) -> None:
+        self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -105,6 +124,18 @@ class ReviewServer:
     def _unreadable(self, code: int, sentence: str) -> web.Response:
         self._metrics.count(None, "unreadable")
         return web.Response(status=code, text=sentence)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 async def _mutated(question: Question) -> Answer:

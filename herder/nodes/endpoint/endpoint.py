@@ -14,6 +14,10 @@ from aiohttp import web
 from herder.api.core import Pod
 from herder.api.world import World
 from herder.kube.errors import KubeError
+from herder.net.crowd import Limits, limits_of
+from herder.net.files import file_limit
+from herder.net.listener import Listener
+from herder.net.occasional import Occasional
 from herder.nodes.endpoint.callers import Callers, caller_of
 from herder.nodes.endpoint.channels import PROTOCOLS, failure, join, tell
 from herder.nodes.endpoint.logs import read_log
@@ -22,6 +26,10 @@ from herder.nodes.work import HasConsole, HasLog, Work
 
 log = structlog.get_logger()
 STOP_PATIENCE = 1.0
+# Each is a log or a console that somebody has open. No more than a part of what the process may have: guests need files, too.
+MOST_CONNECTIONS = 1000
+# For the head of the next request.
+HEAD_PATIENCE = 90.0
 # A client that went away without a word is noticed by what it does not answer.
 HEARTBEAT = 30.0
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,31 +52,40 @@ def server_tls(certificate: Path, key: Path, authority: Path) -> ssl.SSLContext:
 
 
 class Endpoint:
-    def __init__(self, tls: ssl.SSLContext, callers: Callers, world: World) -> None:
-        self._tls = tls
+    def __init__(self, tls: ssl.SSLContext, callers: Callers, world: World, limits: Limits | None = None) -> None:
         self._callers = callers
         self._world = world
+        self._listener = Listener(limits or limits_of(min(MOST_CONNECTIONS, file_limit() // 4)), tls)
+        self._sent_away = Occasional(log.warning)
         self._places: list[Pods] = []
         self._runner: web.AppRunner | None = None
         self.port = 0
+
+    @property
+    def connections(self) -> int:
+        return self._listener.crowd.known + self._listener.crowd.strangers
 
     def add(self, pods: Pods) -> None:
         self._places.append(pods)
 
     async def start(self, listener: socket.socket) -> None:
-        app = web.Application(middlewares=[self._only_callers])
+        app = web.Application(middlewares=[self._listener.middleware, self._only_callers])
         app.router.add_get("/healthz", self._healthy)
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
         for method in ("GET", "POST"):
             app.router.add_route(method, "/attach/{namespace}/{pod}/{container}", self._attach)
             app.router.add_route(method, "/exec/{rest:.*}", self._refuse)
             app.router.add_route(method, "/portForward/{rest:.*}", self._refuse)
-        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_PATIENCE)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE
+        )
         await self._runner.setup()
-        await web.SockSite(self._runner, listener, ssl_context=self._tls).start()
+        assert self._runner.server is not None
         self.port = listener.getsockname()[1]
+        self._listener.start(listener, self._runner.server)
 
     async def stop(self) -> None:
+        self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -85,8 +102,10 @@ class Endpoint:
         except KubeError as error:
             raise web.HTTPServiceUnavailable(text=f"nobody can say whether {caller.name!r} may look: {error}") from None
         if refusal:
-            log.warning("somebody who may not look was sent away", name=caller.name, path=request.path)
+            self._sent_away("somebody who may not look was sent away", name=caller.name, path=request.path)
             raise web.HTTPForbidden(text=refusal)
+        if problem := self._listener.recognise(request.transport, caller.name, privileged=True):
+            raise web.HTTPTooManyRequests(text=problem)
         try:
             return await handler(request)
         except ConnectionError:
