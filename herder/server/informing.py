@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 
@@ -15,6 +15,7 @@ from herder.server.engine import Engine
 from herder.server.metrics import Metrics
 from herder.server.openapi import OpenApi
 from herder.server.request import Answer, Request, Response
+from herder.server.store import Room
 
 # The release whose behaviour this engine is checked against; clients choose what to send by it.
 KUBERNETES = ("1", "36", "v1.36.3")
@@ -24,7 +25,8 @@ KUBERNETES = ("1", "36", "v1.36.3")
 _OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OPENAPI_V2 = Document(b"\n\x032.0\x12\x0f\n\x06herder\x12\x05v1.36", "herder-v2", _OPENAPI_V2_TYPE)
 PLAIN = "text/plain; charset=utf-8"
-HEALTH = ("/healthz", "/livez", "/readyz")
+HEALTH = ("healthz", "livez", "readyz")
+Check = Callable[[], Awaitable[str]]
 
 
 class Information:
@@ -33,8 +35,8 @@ class Information:
         self._discovery: Discovery | None = None
         self._openapi: OpenApi | None = None
         self.metrics = Metrics(engine)
-        # Why the engine is not ready, while it is not.
-        self.not_ready: Callable[[], str] = lambda: ""
+        # What has to be so before the engine is ready, by name. Each says why not, which is empty where it is.
+        self.ready_checks: dict[str, Check] = {"store": Room(engine.store).problem}
         engine.registry.on_change(self._forget)
 
     def _forget(self) -> None:
@@ -58,8 +60,8 @@ class Information:
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
             raise status.method_not_allowed()
-        if path.startswith(HEALTH):
-            return self._health(path, "verbose" in request.query)
+        if (parts := path.strip("/").split("/"))[0] in HEALTH:
+            return await self._health(parts, request.query)
         if path == "/version":
             return Response(200, msgspec.json.encode(version_info()))
         if path == "/metrics":
@@ -71,16 +73,23 @@ class Information:
             raise status.no_such_path()
         return _answer(request, found)
 
-    def _health(self, path: str, verbose: bool) -> Response:
-        why = self.not_ready() if path.startswith("/readyz") else ""
-        name = path.strip("/").split("/")[0]
-        checks = f"[+]ping ok\n[{'-' if why else '+'}]store {why or 'ok'}\n"
-        if why:
-            return Response(503, f"{checks}{name} check failed\n".encode(), PLAIN)
-        return Response(200, f"{checks}{name} check passed\n".encode() if verbose else b"ok", PLAIN)
+    async def _health(self, parts: list[str], query: Mapping[str, str]) -> Response:
+        """As kube-apiserver: all checks, without those that are excluded, or the one that the path names."""
+        name, *rest = parts
+        checks = {"ping": _ping, **(self.ready_checks if name == "readyz" else {})}
+        if rest and (len(rest) > 1 or rest[0] not in checks):
+            raise status.no_such_path()
+        chosen = [rest[0]] if rest else [one for one in checks if one != query.get("exclude")]
+        problems = {one: await checks[one]() for one in chosen}
+        if not any(problems.values()) and "verbose" not in query:
+            return Response(200, b"ok", PLAIN)
+        lines = [f"[-]{one} failed: {why}\n" if why else f"[+]{one} ok\n" for one, why in problems.items()]
+        failed = any(problems.values())
+        lines.append(f"{name} check {'failed' if failed else 'passed'}\n")
+        return Response(503 if failed else 200, "".join(lines).encode(), PLAIN)
 
     def _paths(self) -> list[str]:
-        found = {"/api", "/apis", "/openapi/v3", "/version", "/metrics", *HEALTH}
+        found = {"/api", "/apis", "/openapi/v3", "/version", "/metrics", *(f"/{name}" for name in HEALTH)}
         for resource in self._engine.registry.resources():
             found.add(f"/apis/{resource.group_version}" if resource.group else f"/api/{resource.version}")
         return sorted(found)
@@ -113,6 +122,10 @@ class Information:
         if wanted.as_kind:
             return self.discovery.aggregated_core() if which == "api" else self.discovery.aggregated_groups()
         return self.discovery.api_versions() if which == "api" else self.discovery.api_groups()
+
+
+async def _ping() -> str:
+    return ""
 
 
 def _answer(request: Request, document: Document) -> Response:

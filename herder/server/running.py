@@ -67,7 +67,7 @@ class Running:
         self.engine = Engine(store, world, signer)
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
-        self.router.information.not_ready = lambda: "; ".join(self._missing)
+        self.router.information.ready_checks["start"] = self._not_started
         self.router.upkeep = Upkeep(self.engine, self._restored).answer
         self._kinds = CustomKinds(self.engine)
         self._garbage = Garbage(self.engine)
@@ -95,6 +95,9 @@ class Running:
             self._spawn(worker.run())
         await self._first_objects()
         self._missing.clear()
+
+    async def _not_started(self) -> str:
+        return "; ".join(self._missing)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.create_task(work))

@@ -110,6 +110,47 @@ async def test_a_full_disk_refuses_writes_and_nothing_else(tmp_path: Path, small
     _check_file(small_disk / "herder.db")
 
 
+async def test_while_nothing_can_be_stored_the_engine_is_alive_and_not_ready(tmp_path: Path, small_disk: Path) -> None:
+    async with running(tmp_path) as api:
+        assert (await api.request("GET", "/readyz")).raw == b"ok"
+        with filled(small_disk):
+            # Nobody writes: it is found out all the same, at the latest when all of the log that can be used again is used.
+            stored, refusal = await write_until_refused(api, "cm")
+            assert "the disk of the data directory is full: nothing was stored" in refusal.message
+            told = await api.request("GET", "/readyz", verbose="")
+            assert told.code == 503
+            assert told.raw.decode().splitlines() == [
+                "[+]ping ok",
+                "[-]store failed: the disk of the data directory is full: nothing was stored",
+                "[+]start ok",
+                "readyz check failed",
+            ]
+            assert (await api.request("GET", "/readyz/store")).code == 503
+            assert (await api.request("GET", "/readyz", exclude="store")).raw == b"ok"
+            assert (await api.request("GET", "/livez")).raw == b"ok"
+            # A small one may still fit; that does not make it ready.
+            await api.create(CONFIG_MAPS, config_map("cm-tiny", 1), NAMESPACE)
+            assert (await api.request("GET", "/readyz")).code == 503
+            assert set(stored) <= await names(api)
+
+        async def ready() -> bool:
+            return (await api.request("GET", "/readyz")).raw == b"ok"
+
+        await eventually(ready)
+        (await api.create(CONFIG_MAPS, config_map("cm-after", 200_000), NAMESPACE)).ok  # noqa: B018
+
+
+async def test_a_disk_that_is_full_already_is_noticed_before_anybody_writes(tmp_path: Path, small_disk: Path) -> None:
+    async with running(tmp_path) as api:
+        with filled(small_disk):
+
+            async def noticed() -> bool:
+                return (await api.request("GET", "/readyz")).code == 503
+
+            await eventually(noticed)
+            assert (await api.request("GET", "/livez")).raw == b"ok"
+
+
 async def test_an_engine_that_is_killed_while_the_disk_is_full_comes_back_and_serves(tmp_path: Path, small_disk: Path) -> None:
     async with running(tmp_path) as api:
         with filled(small_disk):

@@ -3,6 +3,7 @@
 from herder.server.store.database import Database, DataError, NewerFormatError
 from herder.server.store.history import CompactedError
 from herder.server.store.records import ADDED, DELETED, MODIFIED, Change, Record
+from herder.server.store.room import Room
 from herder.server.store.store import Store, StoreStopped
 from herder.server.store.writer import InlineWriter, StorageFullError, ThreadWriter, Writer
 
@@ -17,6 +18,7 @@ __all__ = [
     "InlineWriter",
     "NewerFormatError",
     "Record",
+    "Room",
     "StorageFullError",
     "Store",
     "StoreStopped",

@@ -58,6 +58,9 @@ class Store:
         self._epoch = 0
         self._failure: BaseException | None = None
         self._stopped = False
+        self.path = database.path
+        # Why a write was not stored, until `probe` has found that one of some size is: that a smaller one fits says little.
+        self.full = ""
         self.on_failure: Callable[[BaseException], None] = lambda _: None
         self.compacted = int(database.meta("compacted") or 0)
         # Whose revisions these are: those of another store mean nothing here.
@@ -225,6 +228,23 @@ class Store:
         self._writer.submit(Job(self._epoch, committed, [_row_of(change) for change in changes], compact, meta))
         return done
 
+    async def probe(self, size: int) -> None:
+        """Stores so much, and takes it away again. Raises what a write would; others do not notice."""
+        for value in ("x" * size, ""):
+            if self._stopped:
+                raise StoreStopped(str(self._failure))
+            tried: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._writer.submit(
+                Job(self._epoch, lambda outcome, tried=tried: self._tried(tried, outcome), meta=(("room", value),), alone=True)
+            )
+            await tried
+        self.full = ""
+
+    def _tried(self, tried: asyncio.Future[None], outcome: BaseException | None) -> None:
+        if outcome is not None and not isinstance(outcome, StorageFullError):
+            self._failed(outcome)
+        _settle_one(tried, self._error_for(outcome) if outcome is not None else None)
+
     def reserve_after(self, revision: int) -> None:
         """The next write comes behind this one, wherever it was handed out."""
         self._last = max(self._last, revision)
@@ -272,6 +292,7 @@ class Store:
         waiting, self._pending = self._pending, {}
         for pending in waiting.values():
             _settle(pending, self._error_for(outcome))
+        self.full = str(outcome)
         if not isinstance(outcome, StorageFullError):
             self._stopped = True
             self.on_failure(outcome)

@@ -26,10 +26,11 @@ class Job:
     """One step for the writer: rows to append together, or a slice of compaction. `done` runs where the store lives.
 
     `epoch` counts the failures that the store knew of when it decided on this step. A step from before a failure may rest on a
-    write that was never stored, so the writer refuses it.
+    write that was never stored, so the writer refuses it. One that is `alone` is part of no batch and rests on nothing: whether it
+    fails is its own affair.
     """
 
-    __slots__ = ("compact", "done", "epoch", "meta", "rows")
+    __slots__ = ("alone", "compact", "done", "epoch", "meta", "rows")
 
     def __init__(
         self,
@@ -38,12 +39,15 @@ class Job:
         rows: Sequence[Row] = (),
         compact: Compaction | None = None,
         meta: Sequence[tuple[str, str]] = (),
+        *,
+        alone: bool = False,
     ) -> None:
         self.epoch = epoch
         self.done = done
         self.rows = rows
         self.compact = compact
         self.meta = meta
+        self.alone = alone
 
 
 class Writer(Protocol):
@@ -85,14 +89,17 @@ class Batches:
         self._failure: BaseException | None = None
 
     def run(self, batch: Sequence[Job]) -> list[tuple[Job, BaseException | None]]:
-        fresh = [job for job in batch if job.epoch == self._epoch]
-        outcomes: list[tuple[Job, BaseException | None]] = [(job, self._failure) for job in batch if job.epoch != self._epoch]
+        together = [job for job in batch if not job.alone]
+        fresh = [job for job in together if job.epoch == self._epoch]
+        outcomes: list[tuple[Job, BaseException | None]] = [(job, self._failure) for job in together if job.epoch != self._epoch]
         if fresh:
             outcome = run_batch(self._database, fresh)
             if outcome is not None:
                 self._epoch += 1
                 self._failure = outcome
             outcomes += [(job, outcome) for job in fresh]
+        if len(together) < len(batch):
+            outcomes += [(job, run_batch(self._database, [job])) for job in batch if job.alone]
         return outcomes
 
 
