@@ -31,20 +31,34 @@ class Mover:
         self._means = Means(node, runtime, notes, link, world, lambda guest: self._changed(guest))
         self._outgoing: dict[str, Outgoing] = {}
         self._incoming: dict[str, Incoming] = {}
+        # Guests of which it cannot be read whether they may run here.
+        self._unreadable: dict[str, GuestStatus] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self, changed: Callable[[str], None]) -> None:
         """Finds again what was under way, and goes on with it: nobody else has to be asked for that."""
         self._changed = changed
         notes, runtime = self._means.notes, self._means.runtime
+        for guest, why in (await notes.unreadable()).items():
+            await self._give_up(guest, why)
         for guest, note in (await notes.leaving()).items():
+            if guest in self._unreadable:
+                continue
             found = self._outgoing[guest] = Outgoing(guest, note, self._means)
             if note.outcome or runtime.moved(guest) is not None:
                 found.start()
         for guest, note in (await notes.coming()).items():
+            if guest in self._unreadable:
+                continue
             self._incoming[guest] = Incoming(guest, note, self._means)
             self._background(self._incoming[guest].go_on())
         await self._means.link.open(self._answer)
+
+    async def _give_up(self, guest: str, why: str) -> None:
+        """Whether it may run here is not known any more, so it does not."""
+        log.error("a guest is given up", guest=guest, why=why)
+        await self._means.runtime.remove(guest)
+        self._unreadable[guest] = GuestStatus("Failed", reasons.GUEST_RECORD_UNREADABLE, f"{why}. Its guest was ended")
 
     async def close(self) -> None:
         await self._means.link.close()
@@ -65,7 +79,7 @@ class Mover:
 
     def guests(self) -> list[str]:
         """Of whom there is a note."""
-        return list(self._outgoing.keys() | self._incoming.keys())
+        return list(self._outgoing.keys() | self._incoming.keys() | self._unreadable.keys())
 
     # What pods say.
 
@@ -146,6 +160,7 @@ class Mover:
     # What pods are told.
 
     def shown(self, guest: str, status: GuestStatus | None) -> GuestStatus | None:
+        status = self._unreadable.get(guest, status)
         if leaving := self._outgoing.get(guest):
             status = leaving.shown(status)
         if coming := self._incoming.get(guest):
@@ -170,6 +185,7 @@ class Mover:
         if leaving := self._outgoing.pop(guest, None):
             await leaving.stop()
         self._incoming.pop(guest, None)
+        self._unreadable.pop(guest, None)
         await self._means.notes.remove(guest, LEAVING, COMING)
 
     def removing(self, guest: str) -> asyncio.Lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import os
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
@@ -14,6 +14,8 @@ from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
 
 T = TypeVar("T")
 LEAVING, COMING = "leaving", "coming"
+# The folder of those that could not be read, once their guest is gone.
+UNREADABLE = "unreadable"
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,10 @@ class Notes(Protocol):
 
     async def coming(self) -> dict[str, Coming]: ...
 
+    async def unreadable(self) -> dict[str, str]:
+        """Guests of which there is a note that cannot be read, and why. They are in neither of the others."""
+        ...
+
     async def write(self, guest: str, note: Leaving | Coming) -> None:
         """When it returns, the note is there whatever happens."""
         ...
@@ -72,6 +78,9 @@ class MemoryNotes:
     async def coming(self) -> dict[str, Coming]:
         return {guest: note for (guest, _), note in self.notes.items() if isinstance(note, Coming)}
 
+    async def unreadable(self) -> dict[str, str]:
+        return {}
+
     async def write(self, guest: str, note: Leaving | Coming) -> None:
         self.notes[guest, _kind(note)] = note
 
@@ -81,7 +90,7 @@ class MemoryNotes:
 
 
 class DiskNotes:
-    """A file for each. One that cannot be read stops the agent: to go on as if it were not there could let a guest run twice."""
+    """A file for each. A guest with one that cannot be read is given up: as if there were none, it could come to run twice."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -89,10 +98,15 @@ class DiskNotes:
         self._writing: dict[str, asyncio.Future[None]] = {}
 
     async def leaving(self) -> dict[str, Leaving]:
-        return await asyncio.to_thread(self._read, LEAVING, Leaving)
+        return (await asyncio.to_thread(self._read, LEAVING, Leaving))[0]
 
     async def coming(self) -> dict[str, Coming]:
-        return await asyncio.to_thread(self._read, COMING, Coming)
+        return (await asyncio.to_thread(self._read, COMING, Coming))[0]
+
+    async def unreadable(self) -> dict[str, str]:
+        leaving = await asyncio.to_thread(self._read, LEAVING, Leaving)
+        coming = await asyncio.to_thread(self._read, COMING, Coming)
+        return leaving[1] | coming[1]
 
     async def write(self, guest: str, note: Leaving | Coming) -> None:
         await self._settled(guest)
@@ -108,8 +122,18 @@ class DiskNotes:
     async def remove(self, guest: str, *kinds: str) -> None:
         await self._settled(guest)
         for kind in kinds or (LEAVING, COMING):
-            with contextlib.suppress(FileNotFoundError):
-                self._path(guest, kind).unlink()
+            self._remove(self._path(guest, kind), Leaving if kind == LEAVING else Coming)
+
+    def _remove(self, path: Path, form: type[Leaving] | type[Coming]) -> None:
+        """One that cannot be read is set aside: somebody may want to look into it."""
+        try:
+            _decoded(path, form)
+            path.unlink()
+        except FileNotFoundError:
+            pass
+        except Unreadable:
+            (self._folder / UNREADABLE).mkdir(mode=0o700, exist_ok=True)
+            os.rename(path, self._folder / UNREADABLE / path.name)
 
     def _write(self, path: Path, data: bytes) -> None:
         if not self._folder.exists():
@@ -117,11 +141,19 @@ class DiskNotes:
             sync_folder(self._folder.parent)
         write_whole(path, data)
 
-    def _read(self, kind: str, form: type[T]) -> dict[str, T]:
-        if not self._folder.exists():
-            return {}
-        files = sorted(self._folder.glob(f"[!.]*.{kind}"))
-        return {file.name.removesuffix(f".{kind}"): _decoded(file, form) for file in files}
+    def _read(self, kind: str, form: type[T]) -> tuple[dict[str, T], dict[str, str]]:
+        """Notes by guest; and why, where one cannot be read."""
+        notes: dict[str, T] = {}
+        unreadable: dict[str, str] = {}
+        for file in sorted(self._folder.glob(f"[!.]*.{kind}")) if self._folder.exists() else ():
+            guest = file.name.removesuffix(f".{kind}")
+            try:
+                notes[guest] = _decoded(file, form)
+            except FileNotFoundError:
+                continue
+            except Unreadable as why:
+                unreadable[guest] = str(why)
+        return notes, unreadable
 
     def _path(self, guest: str, kind: str) -> Path:
         return self._folder / f"{guest}.{kind}"
@@ -134,7 +166,9 @@ class Unreadable(Exception):
 def _decoded(file: Path, form: type[T]) -> T:
     try:
         return msgspec.json.decode(file.read_bytes(), type=form)
-    except msgspec.MsgspecError as error:
+    except FileNotFoundError:
+        raise
+    except (OSError, msgspec.MsgspecError) as error:
         raise Unreadable(f"{file}: cannot be read ({error}); it says whether a guest may run here, and is not made up") from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,32 +16,37 @@ from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process
 from herder.nodes.runtimes.qemu.qmp import QMPError
-from herder.nodes.runtimes.qemu.record import QMP_SOCKET, Folder
+from herder.nodes.runtimes.qemu.record import GUEST, PROCESS, QMP_SOCKET, Folder, ProcessRecord
+from herder.nodes.runtimes.qemu.unreadable import UnreadableGuest
 
 log = structlog.get_logger()
 
 
 async def adopt_all(path: Path, tell: Callable[[str], Callable[[], None]]) -> list[Guest]:
     folders = [Folder(one) for one in sorted(path.iterdir()) if one.is_dir()]
-    unwritten = process.find_by_folder(folder.path for folder in folders if folder.process() is None)
+    unwritten = process.find_by_folder(folder.path for folder in folders if not _is_there(folder.process()))
     found = [await _adopt(folder, unwritten.get(folder.path), tell(folder.guest)) for folder in folders]
     return [guest for guest in found if guest is not None]
 
 
 async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]) -> Guest | None:
     record, known = folder.record(), folder.process()
-    if record is None or (known is None and by_folder is None and record.outcome is None):
+    pid = known.pid if known is not None and process.same(known) else by_folder
+    started = pid is not None or os.path.lexists(folder / PROCESS)
+    if record is None and (started or folder.why_unreadable()):
+        # What it is must be known before it is started: it was, and is no more.
+        lost = UnreadableGuest(folder, folder.why_unreadable() or f"{GUEST}, which says what this guest is, is gone", tell)
+        await lost.give_up(_watched(pid) if pid is not None else None)
+        return lost
+    if record is None or (not started and record.outcome is None):
         # It had not been started when the agent ended: it is as if nobody had tried.
-        if by_folder is not None:
-            _kill(by_folder)
         folder.remove()
         return None
-    pid = known.pid if known is not None and process.same(known) else by_folder
     guest = Guest(folder, record, tell)
     guest.move = Move(guest) if record.move is not None else None
     if pid is not None and (running := _watched(pid)) is not None:
         if described := process.describe(pid):
-            folder.write_process(described)
+            _write_process(folder, described)
         await _take_over(guest, running)
     elif not guest.ended:
         rebooted = known is not None and known.boot_id != process.boot_id()
@@ -78,13 +84,19 @@ async def _name_disks(guest: Guest) -> None:
             guest.keep(shape={**guest.record.shape, "disks": disks}, durable=False)
 
 
+def _is_there(known: ProcessRecord | None) -> bool:
+    return known is not None and process.same(known)
+
+
+def _write_process(folder: Folder, described: ProcessRecord) -> None:
+    """Only a help for the next agent, which finds the process by its folder as well."""
+    try:
+        folder.write_process(described)
+    except OSError as error:
+        log.warning("it cannot be written down which process a guest is", guest=folder.guest, error=str(error))
+
+
 def _watched(pid: int) -> Process | None:
     with contextlib.suppress(ProcessLookupError):
         return Process(pid, None)
     return None
-
-
-def _kill(pid: int) -> None:
-    if (stray := _watched(pid)) is not None:
-        stray.kill()
-        stray.leave()

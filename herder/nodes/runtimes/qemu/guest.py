@@ -208,11 +208,11 @@ class Guest:
             self.move.died("QEMU has ended")
         self.process = self.qmp = None
         self.received.set()
-        state, reason, message = self._how_it_ended(code)
+        state, reason, message = self.how_it_ended(code)
         self.end(state, reason, message)
         self.over.set()
 
-    def _how_it_ended(self, code: int | None) -> tuple[GuestState, str, str]:
+    def how_it_ended(self, code: int | None) -> tuple[GuestState, str, str]:
         if self.state == "Incoming" and not self.has_memory:
             return "Failed", reasons.TARGET_POD_FAILED, f"the memory did not arrive: {self.last_line() or 'QEMU has ended'}"
         if self._last_words == "watchdog":
@@ -250,7 +250,11 @@ class Guest:
         await self.quit()
         self.leave()
         self.over.set()
-        await asyncio.to_thread(self.folder.remove)
+        await asyncio.to_thread(self.clear)
+
+    def clear(self) -> None:
+        """Its files, once nothing of it runs."""
+        self.folder.remove()
 
     def leave(self) -> None:
         """The agent goes; QEMU stays."""

@@ -58,7 +58,10 @@ async def ask(name: str, run_as: RunAs | None, keep_in: Path | None = None) -> F
         facts = await _interview(program, run_as, "tcg")
     log.debug("asked QEMU what it can do", version=facts.version, accelerator=facts.accelerator, host_model=facts.host_model)
     if keep_in is not None:
-        write_whole(keep_in, msgspec.json.encode(Kept(key, facts)))
+        try:
+            write_whole(keep_in, msgspec.json.encode(Kept(key, facts)))
+        except OSError as error:
+            log.warning("what QEMU can do cannot be kept, and is asked again at the next start", error=str(error))
     return facts
 
 

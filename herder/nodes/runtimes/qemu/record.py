@@ -6,6 +6,8 @@ be forgotten. `process.json` says which process it is; a machine that was restar
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +27,8 @@ MIGRATION_SOCKET = "migration.socket"
 CONSOLE_LOG = "console.log"
 CONSOLE_INPUT = "console.input"
 QEMU_LOG = "qemu.log"
+# Beside the folder of all guests: what could not be read of one that is gone.
+UNREADABLE = "unreadable"
 T = TypeVar("T")
 
 
@@ -103,6 +107,25 @@ class Folder:
 
     def record(self) -> Record | None:
         return _read(self / GUEST, Record)
+
+    def why_unreadable(self) -> str:
+        """Of its record; empty where it can be read, and where there is none."""
+        try:
+            msgspec.json.decode((self / GUEST).read_bytes(), type=Record)
+        except FileNotFoundError:
+            return ""
+        except (OSError, msgspec.MsgspecError) as error:
+            return f"{GUEST}, which says what this guest is, cannot be read: {error}"
+        return ""
+
+    def set_aside(self) -> None:
+        """Removed, but for what somebody may want to look into."""
+        kept = self.path.parent.parent / UNREADABLE / self.guest
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name in (GUEST, PROCESS, QEMU_LOG):
+            with contextlib.suppress(OSError):
+                os.rename(self / name, kept / name)
+        self.remove()
 
     def process(self) -> ProcessRecord | None:
         return _read(self / PROCESS, ProcessRecord)

@@ -6,7 +6,7 @@ import pytest
 
 from herder.api.guest import MigrationOrder
 from herder.api.kinds.migration_state import PolicySettings
-from herder.nodes.moving.notes import COMING, LEAVING, Coming, DiskNotes, Leaving, MemoryNotes, Notes, Unreadable
+from herder.nodes.moving.notes import COMING, LEAVING, Coming, DiskNotes, Leaving, MemoryNotes, Notes
 
 ORDER = MigrationOrder(migration="m", settings=PolicySettings(allow_post_copy=True), target_pod="t", address="unix:/x")
 HANDED_OVER = Leaving(order=ORDER, token="k", outcome="HandedOver", paused=True)
@@ -53,7 +53,20 @@ async def test_a_note_that_was_being_written_is_none(tmp_path: Path) -> None:
     assert (await notes.leaving())["g"].outcome == ""
 
 
-async def test_a_note_that_cannot_be_read_is_told_by_name(tmp_path: Path) -> None:
-    (tmp_path / "g.leaving").write_text("{")
-    with pytest.raises(Unreadable, match=r"g\.leaving: cannot be read"):
-        await DiskNotes(tmp_path).leaving()
+@pytest.mark.parametrize("kind", [LEAVING, COMING])
+@pytest.mark.parametrize("damage", ["{", "", "\0\0\0\0", "[]", "folder", "loop"])
+async def test_a_note_that_cannot_be_read_is_told_by_name_and_kept(tmp_path: Path, kind: str, damage: str) -> None:
+    notes, path = DiskNotes(tmp_path), tmp_path / f"g.{kind}"
+    await notes.write("other", HANDED_OVER)
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "loop":
+        path.symlink_to(path)
+    else:
+        path.write_text(damage)
+    (sentence,) = (await notes.unreadable()).values()
+    assert f"g.{kind}: cannot be read" in sentence
+    assert (await notes.leaving(), await notes.coming()) == ({"other": HANDED_OVER}, {})
+    await notes.remove("g")
+    assert await notes.unreadable() == {}
+    assert [one.name for one in (tmp_path / "unreadable").iterdir()] == [f"g.{kind}"]
