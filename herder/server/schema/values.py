@@ -19,8 +19,9 @@ _INT32 = (-(2**31), 2**31 - 1)
 _INT64 = (-(2**63), 2**63 - 1)
 _CHECKED_FORMATS = frozenset({"int32", "int64", "float", "double", "date-time", *STRING_FORMATS})
 _VALUE_FORMATS = {"integer": "int64", "number": "float64"}
-# Where several alternatives failed the problem belongs to no single field; Kubernetes prints its empty path so.
+# The whole object, which has no path: Kubernetes prints it so.
 NO_PATH = "<nil>"
+_LONGEST_SHOWN = 128
 
 
 def json_type(value: Any) -> str:
@@ -136,10 +137,10 @@ def integer_range(node: Node) -> tuple[int, int]:
 
 
 def _check_range(value: int | float, node: Node, path: str, out: list[Problem]) -> None:
+    """Kubernetes says only that it is not of the format, and calls the field <nil>."""
     low, high = integer_range(node)
     if not low <= value <= high or not float(value).is_integer():
-        form = f"with format {node.format}" if node.format in ("int32", "int64") else "(default format)"
-        out.append(problems.invalid(NO_PATH, "", f"Checked value must be of type integer {form} in {path}"))
+        out.append(problems.invalid(path.removeprefix("."), value, f"must be a whole number from {low} to {high}"))
 
 
 def _is_multiple(value: int | float, factor: int | float) -> bool:
@@ -219,7 +220,7 @@ def _check_combined(value: Any, node: Node, path: str, out: list[Problem], old: 
     if node.all_of:
         _check_all(value, node.all_of, path, out, old)
     if node.not_ is not None and not _problems_of(value, node.not_, path, old):
-        out.append(_combined(f"{shown(path)} must not validate the schema (not)"))
+        out.append(_combined(path, value, "must not validate the schema (not)"))
 
 
 def _check_any(value: Any, choices: tuple[Node, ...], path: str, out: list[Problem], old: Any) -> None:
@@ -229,7 +230,7 @@ def _check_any(value: Any, choices: tuple[Node, ...], path: str, out: list[Probl
         if not found:
             return
         failures.append(found)
-    out.append(_combined(f"{shown(path)} must validate at least one schema (anyOf)"))
+    out.append(_combined(path, value, "must validate at least one schema (anyOf)"))
     out.extend(min(failures, key=len))
 
 
@@ -239,7 +240,7 @@ def _check_one(value: Any, choices: tuple[Node, ...], path: str, out: list[Probl
     if valid == 1:
         return
     words = "Found none valid" if valid == 0 else f"Found {valid} valid alternatives"
-    out.append(_combined(f"{shown(path)} must validate one and only one schema (oneOf). {words}"))
+    out.append(_combined(path, value, f"must validate one and only one schema (oneOf). {words}"))
     if valid == 0:
         out.extend(min(results, key=len))
 
@@ -251,7 +252,7 @@ def _check_all(value: Any, choices: tuple[Node, ...], path: str, out: list[Probl
     failed = sum(1 for found in results if found)
     if failed:
         words = ". None validated" if failed == len(results) else ""
-        out.append(_combined(f"{shown(path)} must validate all the schemas (allOf){words}"))
+        out.append(_combined(path, value, f"must validate all the schemas (allOf){words}"))
 
 
 def _problems_of(value: Any, node: Node, path: str, old: Any) -> list[Problem]:
@@ -260,5 +261,8 @@ def _problems_of(value: Any, node: Node, path: str, old: Any) -> list[Problem]:
     return found
 
 
-def _combined(detail: str) -> Problem:
-    return problems.invalid(NO_PATH, "", detail)
+def _combined(path: str, value: Any, detail: str) -> Problem:
+    """Of several alternatives none is the field's own. Kubernetes names neither field nor value then."""
+    text = shown(value)
+    words = value if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return problems.invalid(path.removeprefix(".") or NO_PATH, words, detail)
