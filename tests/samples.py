@@ -4,11 +4,14 @@ from typing import Any
 
 Json = dict[str, Any]
 MOMENT = "2030-01-02T03:04:05Z"
-BY_PATTERN_HINT = (
+# By a part of the rule that the text must keep.
+BY_RULE_HINT = (
     ("https?://", "https://example.com/disk.qcow2"),
-    ("sha256", "sha256:00ff"),
+    ("sha256", "sha256:" + "0f" * 32),
     ("{2}[:-]", "02:00:00:00:00:01"),
-    ("µs", "5m"),
+    ("b5s|", "5m"),
+    ("{8}(-", "5d307ca9-b3ef-428c-8861-06e72d69f223"),
+    ("/[0-9]{1,3}", "10.0.2.0/24"),
 )
 
 
@@ -39,5 +42,5 @@ def _scalar(schema: Json) -> Any:
         return True
     if schema.get("format") == "date-time":
         return MOMENT
-    pattern = schema.get("pattern", "")
-    return next((value for hint, value in BY_PATTERN_HINT if hint in pattern), "a")
+    rules = " ".join(rule["rule"] for rule in schema.get("x-kubernetes-validations", ()))
+    return next((value for hint, value in BY_RULE_HINT if hint in rules), "a")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
-from herder.api.views import Labels, Time, View, doc
+from herder.api.views import Labels, ObjectName, Time, View, doc
 
 
 class OwnerReference(View, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class ObjectReference(View, frozen=True, kw_only=True):
 class LocalObjectReference(View, frozen=True, kw_only=True):
     """Names an object in the same namespace."""
 
-    name: Annotated[str, doc("Name of the object.", min_length=1, max_length=253)]
+    name: Annotated[ObjectName, doc("Name of the object.")]
 
 
 class LabelSelectorRequirement(View, frozen=True, kw_only=True):

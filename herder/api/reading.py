@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from herder.api.integers import MAX_INT64
 from herder.api.problems import Problem, invalid
-from herder.api.quantity import Quantity, parse_quantity
+from herder.api.quantity import Quantity, of, parse_quantity
 
 Json = dict[str, Any]
+NOT_AN_AMOUNT = "must be an amount: a number, or a number with a unit such as 500m, 2, 512Mi or 2Gi"
 
 
 def part(document: Any, *path: str) -> Json:
@@ -42,10 +44,15 @@ def quantity_at(document: Json, name: str, path: str, problems: list[Problem]) -
     if value is None:
         return None
     try:
-        return parse_quantity(value)
-    except (ValueError, TypeError) as error:
-        problems.append(invalid(f"{path}.{name}", value, str(error)))
+        amount = parse_quantity(value)
+    except (ValueError, TypeError):
+        problems.append(invalid(f"{path}.{name}", value, NOT_AN_AMOUNT))
         return None
+    if amount.value() > MAX_INT64:
+        # Beyond that programs that count with 64 bits read something else.
+        problems.append(invalid(f"{path}.{name}", value, f"must be at most {MAX_INT64}, which is a little less than 8Ei"))
+        return None
+    return amount
 
 
 def positive(document: Json, name: str, path: str, problems: list[Problem]) -> Quantity | None:
@@ -53,5 +60,15 @@ def positive(document: Json, name: str, path: str, problems: list[Problem]) -> Q
     amount = quantity_at(document, name, path, problems)
     if amount is not None and amount.sign <= 0:
         problems.append(invalid(f"{path}.{name}", document[name], "must be greater than zero"))
+        return None
+    return amount
+
+
+def positive_bytes(document: Json, name: str, path: str, problems: list[Problem]) -> Quantity | None:
+    """A size: more than nothing, and no part of a byte."""
+    amount = positive(document, name, path, problems)
+    if amount is not None and amount.nanos != of(amount.value()).nanos:
+        said = "must be a whole number of bytes: m stands for thousandths; write M or Mi for millions"
+        problems.append(invalid(f"{path}.{name}", document[name], said))
         return None
     return amount

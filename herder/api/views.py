@@ -7,17 +7,11 @@ patches. Every default is None, because a default with a value would be lost aga
 from __future__ import annotations
 
 import datetime
+import json
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Meta
-
-# The JSON forms that Kubernetes accepts for these scalars. A quantity below zero never makes sense in one of our fields.
-QUANTITY_PATTERN = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
-DURATION_PATTERN = r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
-PERCENT_PATTERN = r"^(0|[1-9][0-9]*)%$"
-NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 VALIDATIONS = "x-kubernetes-validations"
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -41,6 +35,49 @@ class Rule(NamedTuple):
         return {"rule": self.rule, "message": self.message, **expression, **path, **reason}
 
 
+def spelled(pattern: str, words: str) -> Rule:
+    """A text of this form. A `pattern` of the schema would be answered with the expression alone: this with what it stands for."""
+    return Rule(f"self.matches({json.dumps(pattern)})", f"must be {words}")
+
+
+# The JSON forms that Kubernetes accepts for these scalars. A quantity below zero never makes sense in one of our fields.
+_QUANTITY_PATTERN = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
+_QUANTITY = Rule(
+    f"type(self) == int ? self >= 0 : string(self).matches({json.dumps(_QUANTITY_PATTERN)})",
+    "must be an amount that is not below zero: a number, or a number with a unit such as 500m, 2, 512Mi or 2Gi",
+)
+QUANTITY_RULES = [_QUANTITY.schema()]
+_DURATION = spelled(
+    r"^(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$", "a length of time, not below zero, such as 90s, 5m or 1h30m"
+)
+_PERCENT = Rule(
+    'type(self) == int || string(self).matches("^(0|[1-9][0-9]*)%$")', "must be a whole number, or a percentage such as 25%"
+)
+_PORT = Rule(
+    'type(self) == int ? self >= 1 && self <= 65535 : string(self).matches("^([a-zA-Z0-9]([-a-zA-Z0-9]{0,13}[a-zA-Z0-9])?)$")',
+    "must be a port number from 1 to 65535, or the name of a port of at most 15 letters, digits and hyphens",
+)
+NAME = spelled(
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    "a name of lower-case letters, digits and hyphens that begins and ends with a letter or digit",
+)
+SUBDOMAIN = spelled(
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+    "the name of an object: lower-case letters, digits, hyphens and dots, with a letter or digit at both ends of each part",
+)
+NAME_OR_NONE, SUBDOMAIN_OR_NONE = (Rule(f"self == '' || {one.rule}", one.message) for one in (NAME, SUBDOMAIN))
+# What may be the end of a label's key, and is one word to QEMU: no comma, no blank, no sign that means something there.
+WORD = spelled(
+    r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+    "one word of letters, digits, hyphens, underscores and dots that begins and ends with a letter or digit",
+)
+PRINTABLE = Rule(r"""!self.matches("[\\x00-\\x1f\\x7f-\\x9f]")""", "must have no control characters, such as NUL or a line break")
+STAYS_INSIDE = Rule(
+    r"""!self.matches("[\\x00-\\x1f\\x7f-\\x9f]") && !self.matches("(^|/)\\.\\.(/|$)")""",
+    "must be the path of a file that does not lead out: without .. and without control characters",
+)
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of every view. `kw_only` is not inherited by msgspec, and type checkers want `frozen` repeated: each class says both."""
 
@@ -57,7 +94,6 @@ def doc(
     *,
     ge: int | None = None,
     le: int | None = None,
-    pattern: str | None = None,
     min_length: int | None = None,
     max_length: int | None = None,
     **schema: Any,
@@ -66,9 +102,14 @@ def doc(
 
     Keys are written as Python names: `list_keys=("type",)`, `default=3`, `rules=(Rule(…),)`; see `_extra`.
     """
-    limits: dict[str, Any] = {"ge": ge, "le": le, "pattern": pattern, "min_length": min_length, "max_length": max_length}
+    limits: dict[str, Any] = {"ge": ge, "le": le, "min_length": min_length, "max_length": max_length}
     given = {name: value for name, value in limits.items() if value is not None}
     return Meta(description=description, extra_json_schema=_extra(schema), **given)
+
+
+def limited(max_length: int, *rules: Rule) -> Meta:
+    """Limits of a text inside a list, which has no description of its own. Only the schema's: what is stored can be read."""
+    return Meta(extra_json_schema={"maxLength": max_length, **({VALIDATIONS: [rule.schema() for rule in rules]} if rules else {})})
 
 
 def _extra(schema: dict[str, Any]) -> dict[str, Any]:
@@ -88,22 +129,26 @@ def _extra(schema: dict[str, Any]) -> dict[str, Any]:
 _SCHEMA_KEYS = {
     "default": "default",
     "minimum": "minimum",
+    "maximum": "maximum",
     "nullable": "nullable",
     "format": "format",
     "required": "required",
     "max_properties": "maxProperties",
     "min_properties": "minProperties",
     "max_items": "maxItems",
+    # Of the schema alone: what is longer, and stored already, can still be read.
+    "max_text": "maxLength",
     "map_type": "x-kubernetes-map-type",
 }
 
 Time = Annotated[datetime.datetime, Meta(tz=True, extra_json_schema={"type": "string", "format": "date-time"})]
 MICRO = "microseconds"
 MicroTime = Annotated[datetime.datetime, Meta(tz=True, extra_json_schema={"type": "string", "format": "date-time", "title": MICRO})]
-Quantity = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "pattern": QUANTITY_PATTERN, "maxLength": 64})]
-IntOrPercent = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "pattern": PERCENT_PATTERN, "maxLength": 16})]
-IntOrName = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "maxLength": 63})]
-Duration = Annotated[str, Meta(pattern=DURATION_PATTERN, max_length=64)]
+Quantity = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "maxLength": 64, VALIDATIONS: QUANTITY_RULES})]
+IntOrPercent = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "maxLength": 16, VALIDATIONS: [_PERCENT.schema()]})]
+IntOrName = Annotated[int | str, Meta(extra_json_schema={**_INT_OR_STRING, "maxLength": 63, VALIDATIONS: [_PORT.schema()]})]
+Duration = Annotated[str, Meta(max_length=64, extra_json_schema={VALIDATIONS: [_DURATION.schema()]})]
+ObjectName = Annotated[str, Meta(min_length=1, max_length=253, extra_json_schema={VALIDATIONS: [SUBDOMAIN.schema()]})]
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1, extra_json_schema={"format": "int32"})]
 Bytes = Annotated[int, Meta(ge=0, extra_json_schema={"format": "int64"})]
 # A value that may have several shapes: kept as it is written and given one shape by the function that reads it.

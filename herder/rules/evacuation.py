@@ -46,7 +46,7 @@ def drained(node: Node | None, key: str) -> bool:
 
 
 def budget_name(instance: str) -> str:
-    return f"herder-disruption-budget-{instance[:220]}"
+    return f"herder-disruption-budget-{instance[:220].rstrip('-.')}"
 
 
 def plan_evacuation(snapshot: EvacuationSnapshot, now: float) -> EvacuationPlan:
@@ -118,7 +118,7 @@ def _not_begun(snapshot: EvacuationSnapshot) -> tuple[Delete, ...]:
 def _migration(snapshot: EvacuationSnapshot, where: str) -> Document:
     """The name follows from what is there: whoever makes it twice makes the same one."""
     instance = snapshot.instance
-    base = f"evacuation-{instance.name[:200]}-{instance.uid[:8]}-"
+    base = f"evacuation-{instance.name[:200].rstrip('.')}-{instance.uid[:8]}-"
     numbers = [one.name.removeprefix(base) for one in snapshot.migrations if one.name.startswith(base)]
     number = 1 + max((int(one) for one in numbers if one.isdigit()), default=0)
     return {

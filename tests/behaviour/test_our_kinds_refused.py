@@ -37,6 +37,10 @@ def _guest(**spec: Any) -> Json:
     return _machine(template={"spec": {**DOMAIN, **spec}})
 
 
+def _kernel(path: str = "vmlinuz", **boot: Any) -> Json:
+    return {"firmware": {"kernelBoot": {"volume": {"name": "k", "kernelPath": path}, **boot}}}
+
+
 def _pool(**spec: Any) -> Json:
     return {"replicas": 1, "template": {"spec": _machine()}, **spec}
 
@@ -124,6 +128,32 @@ REFUSED = [
     (DATA_VOLUMES, {"source": {}, "pvc": CLAIM}, "spec.source", "must have exactly one of http, blank, pvc, but has none"),
     (DATA_VOLUMES, {"source": {"blank": {}}}, "spec", "must have exactly one of pvc, storage, but has none"),
     (DATA_VOLUMES, {"source": {"http": {"url": "ftp://a/b"}}, "pvc": CLAIM}, "spec.source.http.url", '"ftp://a/b"'),
+    *(
+        (MACHINES, _guest(domain=domain), f"spec.template.spec.domain.{field}", f"Invalid value: {value}: {words}")
+        for domain, field, value, words in (
+            ({"cpu": {"model": "qemu64,+avx"}}, "cpu.model", '"qemu64,+avx"', "must be one word of letters, digits"),
+            ({"cpu": {"features": [{"name": "avx,x=y"}]}}, "cpu.features[0].name", '"avx,x=y"', "must be one word of letters"),
+            ({"machine": {"type": "q35,accel=kvm"}}, "machine.type", '"q35,accel=kvm"', "must be one word of letters, digits"),
+            (_kernel(kernelArgs="a\tb"), "firmware.kernelBoot.kernelArgs", '"a\\tb"', "must have no control characters"),
+            (
+                _kernel("../../etc/shadow"),
+                "firmware.kernelBoot.volume.kernelPath",
+                '"../../etc/shadow"',
+                "must be the path of a file",
+            ),
+            ({"clock": {"timezone": "../etc/shadow"}}, "clock.timezone", '"../etc/shadow"', "must be the name of a time zone"),
+            ({"firmware": {"uuid": "mine"}}, "firmware.uuid", '"mine"', "must be a UUID such as"),
+            ({"firmware": {"serial": "a\tb"}}, "firmware.serial", '"a\\tb"', "must have no control characters"),
+            ({"memory": {"guest": "much"}}, "memory.guest", '"much"', "must be an amount that is not below zero: a number, or"),
+            ({"memory": {"guest": -5}}, "memory.guest", "-5", "must be an amount that is not below zero: a number, or"),
+        )
+    ),
+    # How NUL is shown differs.
+    (MACHINES, _guest(domain=_kernel(kernelArgs="a\0b")), "firmware.kernelBoot.kernelArgs", "must have no control characters"),
+    (MACHINES, _guest(domain=None), "spec.template.spec.domain", "Required value"),
+    (MACHINES, _guest(terminationGracePeriodSeconds=2**62), "terminationGracePeriodSeconds", f"{2**62}: "),
+    (POOLS, _pool(maxUnavailable="ten"), "spec.maxUnavailable", "must be a whole number, or a percentage such as 25%"),
+    (JOBS, {"podRef": POD, "ttl": "-5m"}, "spec.ttl", '"-5m": must be a length of time, not below zero, such as 90s'),
 ]
 
 

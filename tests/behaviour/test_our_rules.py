@@ -58,6 +58,12 @@ BROKEN = [
     (JOBS, {"podRef": {"namespace": "A", "name": "b"}}, "spec.podRef.namespace"),
     (RESERVATIONS, {"template": {}, "owners": [{"labelSelector": {"matchLabels": {"a b": "c"}}}]}, "spec.owners[0].labelSelector"),
     (DATA_VOLUMES, {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "0"}}}}, "spec.storage"),
+    *((MACHINES, _machine(memory={"guest": size}), "spec.template.spec.domain.memory.guest") for size in ("1", "64m", "9999999Ei")),
+    (MACHINES, _machine(resources={"requests": {"example.com/gpu": "1"}}), "spec.template.spec.domain.resources.limits"),
+    (INSTANCES, {"domain": {}, "tolerations": [{"key": "a b", "operator": "Exists"}]}, "spec.tolerations[0].key"),
+    (INSTANCES, {"domain": {}, "readinessProbe": {"tcpSocket": {"port": "https"}}}, "spec.readinessProbe.tcpSocket.port"),
+    (POLICIES, {"selectors": {"namespaceSelector": {"a": "b"}}, "maxDowntimeMs": 0}, "spec.maxDowntimeMs"),
+    (POLICIES, {"selectors": {"namespaceSelector": {"a": "b"}}, "bandwidthPerMigration": "1e400"}, "spec.bandwidthPerMigration"),
 ]
 
 
@@ -175,6 +181,22 @@ async def test_a_value_of_the_wrong_type_is_refused_and_not_defaulted_away(
     reply = await api.create(INSTANCES, _document(INSTANCES, "a", {"domain": domain}), namespace)
     causes = reply.refused(422, "Invalid")["causes"]
     assert causes[0]["field"] == field
+
+
+async def test_an_instance_whose_machine_is_not_said_is_told_so_and_nothing_else(api: Api, namespace: str) -> None:
+    """And not of the networks that nobody had time to look at."""
+    networks = [{"name": "a", "pod": {}}]
+    for spec in ({"domain": None, "networks": networks}, {"networks": networks}):
+        reply = await api.create(INSTANCES, _document(INSTANCES, "a", spec), namespace)
+        assert {cause["field"] for cause in reply.refused(422, "Invalid")["causes"]} - {"<nil>"} == {"spec.domain"}
+
+
+async def test_a_number_that_is_too_large_is_named(api: Api, namespace: str) -> None:
+    reply = await api.create(
+        INSTANCES, _document(INSTANCES, "a", {"domain": {}, "terminationGracePeriodSeconds": 2**63}), namespace
+    )
+    named = [one for one in reply.refused(422, "Invalid")["causes"] if one["field"] == "spec.terminationGracePeriodSeconds"]
+    assert any("Invalid value: 9" in one["message"] for one in named), named
 
 
 async def test_an_object_that_ends_is_let_go_although_a_rule_came_after_it(api: Api, namespace: str) -> None:

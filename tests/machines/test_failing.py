@@ -79,7 +79,7 @@ async def test_a_data_volume_whose_importer_is_refused_says_why(herd: Herd, uniq
     assert missing in await herd.told("DataVolume", "ReconcileFailed", "disk")
 
 
-async def test_a_migration_whose_target_is_refused_says_why(herd: Herd, unique: Callable[..., str]) -> None:
+async def test_a_migration_whose_target_is_refused_says_why_and_goes_on_once_it_can(herd: Herd, unique: Callable[..., str]) -> None:
     soon_gone = unique("soon-gone")
     (await herd.api.create(PRIORITY_CLASSES, {"metadata": {"name": soon_gone}, "value": 7})).ok  # noqa: B018
     await herd.make(priorityClassName=soon_gone)
@@ -89,6 +89,14 @@ async def test_a_migration_whose_target_is_refused_says_why(herd: Herd, unique: 
     (await herd.api.create(MIGRATIONS, move, herd.namespace)).ok  # noqa: B018
     shown = await _fails(herd, MIGRATIONS, "move")
     assert soon_gone in shown["message"]
-    await herd.delete("move", MIGRATIONS)
-    await herd.gone(MIGRATIONS, "move")
-    await herd.shows("Running")
+    (await herd.api.create(PRIORITY_CLASSES, {"metadata": {"name": soon_gone}, "value": 7})).ok  # noqa: B018
+    await herd.annotate("move", "example.com/look", "again", MIGRATIONS)
+
+    async def has_moved() -> bool:
+        found = await herd.find(MIGRATIONS, "move")
+        assert found is not None
+        assert found["status"]["phase"] == "Succeeded", found["status"]
+        assert not condition(found, "Synchronized"), found["status"]
+        return True
+
+    await herd.eventually(has_moved)

@@ -21,7 +21,7 @@ from herder.api.core import CORE_KINDS
 from herder.api.meta import ObjectMeta
 from herder.api.problems import shown
 from herder.api.quantity import Quantity, parse_quantity
-from herder.api.views import MICRO, QUANTITY_PATTERN
+from herder.api.views import MICRO, QUANTITY_RULES, VALIDATIONS
 from herder.api.world import micro_timestamp
 
 Check = Callable[[Any], Any]
@@ -106,7 +106,7 @@ def _type_name(value: Any) -> str:
 def _check_for(kind: inspect.Type) -> Check:
     if isinstance(kind, inspect.Metadata):
         extra = kind.extra_json_schema or {}
-        if extra.get("pattern") == QUANTITY_PATTERN:
+        if extra.get(VALIDATIONS) == QUANTITY_RULES:
             return _quantity
         if extra.get("title") == MICRO:
             return _micro_time

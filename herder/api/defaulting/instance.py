@@ -15,9 +15,12 @@ _BUS = {"disk": "virtio", "cdrom": "sata", "lun": "scsi"}
 
 
 def default_instance(instance: Json) -> None:
-    spec = _object(instance, "spec")
+    spec = part(instance, "spec")
+    if not isinstance(spec.get("domain"), dict):
+        # It has to be written: what is made up here would be answered with a sentence about something else.
+        return
     spec.setdefault("terminationGracePeriodSeconds", defaults.TERMINATION_GRACE_PERIOD_SECONDS)
-    domain = _object(spec, "domain")
+    domain: Json = spec["domain"]
     _default_cpu(_object(domain, "cpu"))
     _default_memory(domain)
     devices = _object(domain, "devices")

@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 from herder.api.kinds.base import Kind
 from herder.api.kinds.domain import ResourceRequirements
 from herder.api.meta import Condition, LabelSelector
-from herder.api.views import Bytes, Count, Rule, View, doc, exactly_one
+from herder.api.views import (
+    NAME_OR_NONE,
+    SUBDOMAIN_OR_NONE,
+    Bytes,
+    Count,
+    ObjectName,
+    Rule,
+    View,
+    doc,
+    exactly_one,
+    limited,
+    spelled,
+)
 
 AccessMode = Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"]
 DataVolumePhase = Literal[
@@ -23,22 +35,34 @@ DataVolumePhase = Literal[
     "Paused",
     "Unknown",
 ]
+_URL = spelled(r"^https?://[^\x00-\x20\x7f]+$", "an address such as https://example.com/disk.qcow2, without blanks")
+_CHECKSUM = spelled(r"^(sha256:[0-9a-fA-F]{64}|sha512:[0-9a-fA-F]{128})$", "sha256: and 64, or sha512: and 128 hexadecimal digits")
+# What one of them must look like no schema says: there may be too many of them for a rule each.
+_Header = Annotated[str, limited(4096)]
 UNCHANGED_SPEC = Rule("self == oldSelf", "spec is immutable: delete this DataVolume and create another")
 
 
 class HTTPSource(View, frozen=True, kw_only=True):
     """An image that is fetched by HTTP or HTTPS."""
 
-    url: Annotated[str, doc("Where the image is, http:// or https://.", pattern="^https?://[^ ]+$", max_length=4096)]
+    url: Annotated[str, doc("Where the image is, http:// or https://.", rules=(_URL,), max_length=4096)]
     secret_ref: (
-        Annotated[str, doc("Secret with keys accessKeyId and secretKey for basic authentication.", max_length=253)] | None
+        Annotated[
+            str,
+            doc("Secret with keys accessKeyId and secretKey for basic authentication.", max_length=253, rules=(SUBDOMAIN_OR_NONE,)),
+        ]
+        | None
     ) = None
-    cert_config_map: Annotated[str, doc("ConfigMap with the certificates to trust.", max_length=253)] | None = None
-    extra_headers: Annotated[tuple[str, ...], doc("Further headers of the request, 'Name: value'.", max_length=64)] | None = None
+    cert_config_map: (
+        Annotated[str, doc("ConfigMap with the certificates to trust.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))] | None
+    ) = None
+    extra_headers: Annotated[tuple[_Header, ...], doc("Further headers of the request, 'Name: value'.", max_length=64)] | None = (
+        None
+    )
     checksum: (
         Annotated[
             str,
-            doc("What the image must add up to, for example sha256:….", pattern="^(sha256|sha512):[0-9a-fA-F]+$", max_length=160),
+            doc("What the image must add up to, for example sha256:….", rules=(_CHECKSUM,), max_length=160),
         ]
         | None
     ) = None
@@ -51,8 +75,10 @@ class BlankSource(View, frozen=True, kw_only=True):
 class CloneSource(View, frozen=True, kw_only=True):
     """A claim whose content is copied."""
 
-    name: Annotated[str, doc("Name of the claim.", min_length=1, max_length=253)]
-    namespace: Annotated[str, doc("Namespace of the claim; the own one when absent.", max_length=63)] | None = None
+    name: Annotated[ObjectName, doc("Name of the claim.")]
+    namespace: (
+        Annotated[str, doc("Namespace of the claim; the own one when absent.", max_length=63, rules=(NAME_OR_NONE,))] | None
+    ) = None
 
 
 class DataVolumeContent(View, frozen=True, kw_only=True):
@@ -70,9 +96,11 @@ class ClaimSpec(View, frozen=True, kw_only=True):
 
     access_modes: Annotated[tuple[AccessMode, ...], doc("How the claim may be used.", max_length=4)] | None = None
     resources: Annotated[ResourceRequirements, doc("How large it must be: requests.storage.")] | None = None
-    storage_class_name: Annotated[str, doc("StorageClass; the cluster's default when absent.", max_length=253)] | None = None
+    storage_class_name: (
+        Annotated[str, doc("StorageClass; the cluster's default when absent.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))] | None
+    ) = None
     volume_mode: Annotated[Literal["Filesystem", "Block"], doc("Filesystem when absent.")] | None = None
-    volume_name: Annotated[str, doc("A certain PersistentVolume.", max_length=253)] | None = None
+    volume_name: Annotated[str, doc("A certain PersistentVolume.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))] | None = None
     selector: Annotated[LabelSelector, doc("Selects PersistentVolumes by label.")] | None = None
 
 
@@ -86,7 +114,9 @@ class DataVolumeSpec(View, frozen=True, kw_only=True):
     storage: Annotated[ClaimSpec, doc("The claim, with what is absent chosen to suit the StorageClass.")] | None = None
     content_type: Annotated[Literal["kubevirt", "archive"], doc("kubevirt (a disk image, the default) or archive.")] | None = None
     preallocation: Annotated[bool, doc("Whether all room is taken at once.")] | None = None
-    priority_class_name: Annotated[str, doc("PriorityClass of the pods that do the work.", max_length=253)] | None = None
+    priority_class_name: (
+        Annotated[str, doc("PriorityClass of the pods that do the work.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))] | None
+    ) = None
 
 
 class DataVolumeStatus(View, frozen=True, kw_only=True):

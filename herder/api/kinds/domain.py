@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from herder.api.views import NAME_PATTERN, Quantity, View, at_most_one, doc, exactly_one
+from herder.api.views import (
+    NAME,
+    PRINTABLE,
+    STAYS_INSIDE,
+    WORD,
+    ObjectName,
+    Quantity,
+    View,
+    at_most_one,
+    doc,
+    exactly_one,
+    spelled,
+)
 
 _NAME_LIMIT = 63
+
+_UUID = spelled(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", "a UUID such as 5d307ca9-b3ef-428c-8861-06e72d69f223")
+# It becomes the name of a file below the host's zones.
+_ZONE = spelled(r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$", "the name of a time zone such as Europe/Berlin or UTC")
+_PORT_NAME = spelled(r"^[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?$", "a name of letters, digits and hyphens such as http")
+_MAC = spelled(r"^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$", "a hardware address such as 02:00:00:00:00:01")
+_RESOURCE = spelled(
+    r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$", "the name of a resource such as nvidia.com/gpu"
+)
 
 DiskBus = Literal["virtio", "sata", "scsi", "usb"]
 
@@ -14,7 +35,9 @@ DiskBus = Literal["virtio", "sata", "scsi", "usb"]
 class CPUFeature(View, frozen=True, kw_only=True):
     """One feature of the processor and what to do about it."""
 
-    name: Annotated[str, doc("Name of the feature as QEMU knows it, for example pcid.", min_length=1, max_length=_NAME_LIMIT)]
+    name: Annotated[
+        str, doc("Name of the feature as QEMU knows it, for example pcid.", min_length=1, max_length=_NAME_LIMIT, rules=(WORD,))
+    ]
     policy: (
         Annotated[
             Literal["force", "require", "optional", "disable", "forbid"],
@@ -38,6 +61,7 @@ class CPU(View, frozen=True, kw_only=True):
                 " host-passthrough (the node's own CPU).",
                 min_length=1,
                 max_length=_NAME_LIMIT,
+                rules=(WORD,),
             ),
         ]
         | None
@@ -66,16 +90,21 @@ class ResourceRequirements(View, frozen=True, kw_only=True):
 class Machine(View, frozen=True, kw_only=True):
     """The kind of board that is emulated."""
 
-    type: Annotated[str, doc("Machine type, for example q35 or pc-q35-8.2.", min_length=1, max_length=_NAME_LIMIT)] | None = None
+    type: (
+        Annotated[str, doc("Machine type, for example q35 or pc-q35-8.2.", min_length=1, max_length=_NAME_LIMIT, rules=(WORD,))]
+        | None
+    ) = None
 
 
 class KernelBootContainer(View, frozen=True, kw_only=True):
     """A container image that holds kernel and initrd."""
 
-    image: Annotated[str, doc("Image that holds the files.", min_length=1, max_length=1024)]
-    kernel_path: Annotated[str, doc("Path of the kernel in the image.", max_length=1024)] | None = None
-    initrd_path: Annotated[str, doc("Path of the initial ramdisk in the image.", max_length=1024)] | None = None
-    image_pull_secret: Annotated[str, doc("Secret with the credentials for the image.", max_length=253)] | None = None
+    image: Annotated[str, doc("Image that holds the files.", min_length=1, max_length=1024, rules=(PRINTABLE,))]
+    kernel_path: Annotated[str, doc("Path of the kernel in the image.", max_length=1024, rules=(STAYS_INSIDE,))] | None = None
+    initrd_path: Annotated[str, doc("Path of the initial ramdisk in the image.", max_length=1024, rules=(STAYS_INSIDE,))] | None = (
+        None
+    )
+    image_pull_secret: Annotated[ObjectName, doc("Secret with the credentials for the image.")] | None = None
     image_pull_policy: Annotated[Literal["Always", "IfNotPresent", "Never"], doc("When the image is fetched.")] | None = None
 
 
@@ -83,10 +112,15 @@ class KernelBootVolume(View, frozen=True, kw_only=True):
     """A volume of this machine that holds kernel and initrd as files, or a kernel as its whole content."""
 
     name: Annotated[str, doc("Name of an entry of volumes.", min_length=1, max_length=_NAME_LIMIT)]
-    kernel_path: Annotated[str, doc("Path of the kernel in the volume; the whole volume when absent.", max_length=1024)] | None = (
-        None
-    )
-    initrd_path: Annotated[str, doc("Path of the initial ramdisk in the volume.", max_length=1024)] | None = None
+    kernel_path: (
+        Annotated[
+            str, doc("Path of the kernel in the volume; the whole volume when absent.", max_length=1024, rules=(STAYS_INSIDE,))
+        ]
+        | None
+    ) = None
+    initrd_path: (
+        Annotated[str, doc("Path of the initial ramdisk in the volume.", max_length=1024, rules=(STAYS_INSIDE,))] | None
+    ) = None
 
 
 class KernelBoot(View, frozen=True, kw_only=True):
@@ -96,7 +130,7 @@ class KernelBoot(View, frozen=True, kw_only=True):
 
     container: Annotated[KernelBootContainer, doc("Take the files from a container image.")] | None = None
     volume: Annotated[KernelBootVolume, doc("Take the files from one of this machine's volumes.")] | None = None
-    kernel_args: Annotated[str, doc("Command line of the kernel.", max_length=4096)] | None = None
+    kernel_args: Annotated[str, doc("Command line of the kernel.", max_length=4096, rules=(PRINTABLE,))] | None = None
 
 
 class Bios(View, frozen=True, kw_only=True):
@@ -124,10 +158,15 @@ class Bootloader(View, frozen=True, kw_only=True):
 class Firmware(View, frozen=True, kw_only=True):
     """Firmware of the guest."""
 
-    uuid: Annotated[str, doc("UUID that the guest's firmware reports; made from the name when absent.", max_length=36)] | None = (
+    uuid: (
+        Annotated[
+            str, doc("UUID that the guest's firmware reports; made from the name when absent.", max_length=36, rules=(_UUID,))
+        ]
+        | None
+    ) = None
+    serial: Annotated[str, doc("Serial number that the guest's firmware reports.", max_length=256, rules=(PRINTABLE,))] | None = (
         None
     )
-    serial: Annotated[str, doc("Serial number that the guest's firmware reports.", max_length=256)] | None = None
     bootloader: Annotated[Bootloader, doc("Which firmware starts the guest.")] | None = None
     kernel_boot: Annotated[KernelBoot, doc("Start this kernel directly.")] | None = None
 
@@ -144,7 +183,10 @@ class Clock(View, frozen=True, kw_only=True):
     RULES = (at_most_one("utc", "timezone"),)
 
     utc: Annotated[ClockOffsetUTC, doc("The clock follows UTC (the default).")] | None = None
-    timezone: Annotated[str, doc("The clock follows this zone, for example Europe/Berlin.", max_length=_NAME_LIMIT)] | None = None
+    timezone: (
+        Annotated[str, doc("The clock follows this zone, for example Europe/Berlin.", max_length=_NAME_LIMIT, rules=(_ZONE,))]
+        | None
+    ) = None
 
 
 class FeatureState(View, frozen=True, kw_only=True):
@@ -195,7 +237,7 @@ class Disk(View, frozen=True, kw_only=True):
         Annotated[int, doc("Place in the order in which the firmware tries to boot, from 1; no two alike.", ge=1, format="int32")]
         | None
     ) = None
-    serial: Annotated[str, doc("Serial number that the guest sees.", max_length=256)] | None = None
+    serial: Annotated[str, doc("Serial number that the guest sees.", max_length=256, rules=(PRINTABLE,))] | None = None
     cache: Annotated[Literal["none", "writethrough", "writeback"], doc("How the host caches writes; none when absent.")] | None = (
         None
     )
@@ -214,7 +256,7 @@ class InterfacePort(View, frozen=True, kw_only=True):
     """A port of the guest that is reachable from outside."""
 
     port: Annotated[int, doc("Port number in the guest.", ge=1, le=65535, format="int32")]
-    name: Annotated[str, doc("A name for the port.", max_length=15)] | None = None
+    name: Annotated[str, doc("A name for the port.", max_length=15, rules=(_PORT_NAME,))] | None = None
     protocol: Annotated[Literal["TCP", "UDP"], doc("TCP when absent.")] | None = None
 
 
@@ -223,14 +265,14 @@ class Interface(View, frozen=True, kw_only=True):
 
     RULES = (at_most_one("masquerade", "bridge"),)
 
-    name: Annotated[str, doc("Name of the entry of networks it is on.", pattern=NAME_PATTERN, max_length=_NAME_LIMIT)]
+    name: Annotated[str, doc("Name of the entry of networks it is on.", rules=(NAME,), max_length=_NAME_LIMIT)]
     masquerade: Annotated[InterfaceMasquerade, doc("Translate addresses.")] | None = None
     bridge: Annotated[InterfaceBridge, doc("Bridge to the pod's network.")] | None = None
-    model: Annotated[str, doc("Kind of card, for example virtio (the default) or e1000.", max_length=_NAME_LIMIT)] | None = None
-    mac_address: (
-        Annotated[str, doc("Hardware address, for example 02:00:00:00:00:01.", pattern="^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$")]
+    model: (
+        Annotated[str, doc("Kind of card, for example virtio (the default) or e1000.", max_length=_NAME_LIMIT, rules=(WORD,))]
         | None
     ) = None
+    mac_address: Annotated[str, doc("Hardware address, for example 02:00:00:00:00:01.", max_text=17, rules=(_MAC,))] | None = None
     ports: Annotated[tuple[InterfacePort, ...], doc("Ports that are forwarded; all when empty.", max_length=256)] | None = None
     boot_order: Annotated[int, doc("Place in the order in which the firmware tries to boot.", ge=1, format="int32")] | None = None
 
@@ -242,14 +284,16 @@ class Rng(View, frozen=True, kw_only=True):
 class HostDevice(View, frozen=True, kw_only=True):
     """A device of the node, given to the guest. A machine with one cannot be migrated."""
 
-    name: Annotated[str, doc("Name of the device in this machine.", min_length=1, max_length=_NAME_LIMIT)]
-    device_name: Annotated[str, doc("Name of the node's resource, for example nvidia.com/gpu.", min_length=1, max_length=317)]
+    name: Annotated[str, doc("Name of the device in this machine.", min_length=1, max_length=_NAME_LIMIT, rules=(WORD,))]
+    device_name: Annotated[
+        str, doc("Name of the node's resource, for example nvidia.com/gpu.", min_length=1, max_length=317, rules=(_RESOURCE,))
+    ]
 
 
 class Watchdog(View, frozen=True, kw_only=True):
     """A watchdog that acts when the guest stops feeding it."""
 
-    name: Annotated[str, doc("Name of the device.", min_length=1, max_length=_NAME_LIMIT)]
+    name: Annotated[str, doc("Name of the device.", min_length=1, max_length=_NAME_LIMIT, rules=(WORD,))]
     action: Annotated[Literal["poweroff", "reset", "shutdown"], doc("What happens then; reset when absent.")] | None = None
 
 

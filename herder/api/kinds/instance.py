@@ -10,10 +10,13 @@ from herder.api.kinds.migration_state import MigrationState, PhaseTransition
 from herder.api.kinds.probes import Probe
 from herder.api.kinds.volumes import Network, Volume
 from herder.api.meta import Affinity, Condition, Toleration, TopologySpreadConstraint
-from herder.api.views import NAME_PATTERN, Bytes, Count, Labels, Quantity, Time, View, doc
+from herder.api.views import NAME, SUBDOMAIN_OR_NONE, Bytes, Count, Labels, Quantity, Time, View, doc
 
 EvictionStrategy = Literal["LiveMigrate", "LiveMigrateIfPossible", "External", "None"]
 InstancePhase = Literal["Pending", "Scheduling", "Scheduled", "Running", "Succeeded", "Failed", "Unknown"]
+
+# Some 68 years. Its pod has some seconds more, which have to fit into 64 bits.
+LONGEST_GRACE = 2**31 - 1
 
 
 class VirtualMachineInstanceSpec(View, frozen=True, kw_only=True):
@@ -28,12 +31,18 @@ class VirtualMachineInstanceSpec(View, frozen=True, kw_only=True):
     topology_spread_constraints: (
         Annotated[tuple[TopologySpreadConstraint, ...], doc("How evenly its like are spread.", max_length=64)] | None
     ) = None
-    priority_class_name: Annotated[str, doc("PriorityClass of its pod.", max_length=253)] | None = None
-    scheduler_name: Annotated[str, doc("Scheduler that places its pod; herder-scheduler when absent.", max_length=253)] | None = (
-        None
-    )
+    priority_class_name: Annotated[str, doc("PriorityClass of its pod.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))] | None = None
+    scheduler_name: (
+        Annotated[
+            str, doc("Scheduler that places its pod; herder-scheduler when absent.", max_length=253, rules=(SUBDOMAIN_OR_NONE,))
+        ]
+        | None
+    ) = None
     termination_grace_period_seconds: (
-        Annotated[Bytes, doc("Seconds that the guest gets to shut down before it is switched off; 30 when absent.")] | None
+        Annotated[
+            Bytes, doc("Seconds that the guest gets to shut down before it is switched off; 30 when absent.", maximum=LONGEST_GRACE)
+        ]
+        | None
     ) = None
     eviction_strategy: (
         Annotated[
@@ -48,10 +57,8 @@ class VirtualMachineInstanceSpec(View, frozen=True, kw_only=True):
     start_strategy: Annotated[Literal["Paused"], doc("Paused: the guest is prepared and waits to be unpaused.")] | None = None
     liveness_probe: Annotated[Probe, doc("Asks whether the guest lives; if not, it is restarted.")] | None = None
     readiness_probe: Annotated[Probe, doc("Asks whether the guest is ready; sets the condition Ready.")] | None = None
-    hostname: Annotated[str, doc("Host name of the guest; its name when absent.", pattern=NAME_PATTERN, max_length=63)] | None = (
-        None
-    )
-    subdomain: Annotated[str, doc("Domain below the namespace's.", pattern=NAME_PATTERN, max_length=63)] | None = None
+    hostname: Annotated[str, doc("Host name of the guest; its name when absent.", rules=(NAME,), max_length=63)] | None = None
+    subdomain: Annotated[str, doc("Domain below the namespace's.", rules=(NAME,), max_length=63)] | None = None
 
 
 class StartedCPU(View, frozen=True, kw_only=True):

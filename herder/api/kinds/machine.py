@@ -10,7 +10,7 @@ from herder.api.kinds.base import Kind
 from herder.api.kinds.data_volume import DataVolumeSpec
 from herder.api.kinds.instance import VirtualMachineInstanceSpec
 from herder.api.meta import Condition, TemplateMeta
-from herder.api.views import SUBDOMAIN_PATTERN, Bytes, Count, Labels, Time, View, doc, exactly_one
+from herder.api.views import SUBDOMAIN, Bytes, Count, Labels, Time, View, doc, exactly_one
 
 RunStrategy = Literal["Always", "RerunOnFailure", "Manual", "Halted", "Once"]
 
@@ -18,7 +18,7 @@ RunStrategy = Literal["Always", "RerunOnFailure", "Manual", "Halted", "Once"]
 class DataVolumeTemplateMeta(View, frozen=True, kw_only=True):
     """Metadata of a DataVolume that is made for the machine."""
 
-    name: Annotated[str, doc("Name of the DataVolume.", pattern=SUBDOMAIN_PATTERN, max_length=253)]
+    name: Annotated[str, doc("Name of the DataVolume.", rules=(SUBDOMAIN,), max_length=253)]
     namespace: Annotated[str, doc("Ignored: it is made in the machine's namespace.", max_length=63)] | None = None
     labels: Annotated[Labels, doc("Labels of the DataVolume.")] | None = None
     annotations: Annotated[dict[str, str], doc("Annotations of the DataVolume.")] | None = None

@@ -6,23 +6,30 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
-from herder.api.views import IntOrName, View, doc, exactly_one
+from herder.api.views import PRINTABLE, IntOrName, Rule, View, doc, exactly_one, limited, spelled
+
+_HEADER_NAME = spelled(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", "the name of a header such as X-Token")
+_PATH = spelled(r"^[^\x00-\x20\x7f]*$", "a path such as /healthz, without blanks and control characters")
+_NO_NUL = Rule(r"""!self.matches("\\x00")""", "must have no NUL")
+_Argument = Annotated[str, limited(4096, _NO_NUL)]
 
 
 class HTTPHeader(View, frozen=True, kw_only=True):
     """One header of the request."""
 
-    name: Annotated[str, doc("Name of the header.", min_length=1, max_length=256)]
-    value: Annotated[str, doc("Value of the header.", max_length=4096)]
+    name: Annotated[str, doc("Name of the header.", min_length=1, max_length=256, rules=(_HEADER_NAME,))]
+    value: Annotated[str, doc("Value of the header.", max_length=4096, rules=(PRINTABLE,))]
 
 
 class HTTPGetAction(View, frozen=True, kw_only=True):
     """Asks by HTTP; an answer from 200 to 399 is a yes."""
 
     port: Annotated[IntOrName, doc("Port in the guest.")]
-    path: Annotated[str, doc("Path that is asked for.", max_length=2048)] | None = None
+    path: Annotated[str, doc("Path that is asked for.", max_length=2048, rules=(_PATH,))] | None = None
     scheme: Annotated[Literal["HTTP", "HTTPS"], doc("HTTP when absent.")] | None = None
-    host: Annotated[str, doc("Host name to connect to; the guest's address when absent.", max_length=253)] | None = None
+    host: (
+        Annotated[str, doc("Host name to connect to; the guest's address when absent.", max_length=253, rules=(PRINTABLE,))] | None
+    ) = None
     http_headers: Annotated[tuple[HTTPHeader, ...], doc("Headers of the request.", max_length=64)] | None = None
 
 
@@ -30,13 +37,15 @@ class TCPSocketAction(View, frozen=True, kw_only=True):
     """Asks by opening a connection; a connection is a yes."""
 
     port: Annotated[IntOrName, doc("Port in the guest.")]
-    host: Annotated[str, doc("Host name to connect to; the guest's address when absent.", max_length=253)] | None = None
+    host: (
+        Annotated[str, doc("Host name to connect to; the guest's address when absent.", max_length=253, rules=(PRINTABLE,))] | None
+    ) = None
 
 
 class ExecAction(View, frozen=True, kw_only=True):
     """Asks by running a command in the guest; exit code 0 is a yes."""
 
-    command: Annotated[tuple[str, ...], doc("Command and its arguments.", min_length=1, max_length=64)]
+    command: Annotated[tuple[_Argument, ...], doc("Command and its arguments.", min_length=1, max_length=64)]
 
 
 class GuestAgentPing(View, frozen=True, kw_only=True):

@@ -7,20 +7,22 @@ from typing import Annotated
 from msgspec import field
 
 from herder.api.meta import LocalObjectReference
-from herder.api.views import NAME_PATTERN, Quantity, View, at_most_one, doc, exactly_one
+from herder.api.views import NAME, PRINTABLE, STAYS_INSIDE, ObjectName, Quantity, View, at_most_one, doc, exactly_one, spelled
+
+_CIDR = spelled(r"^[0-9a-fA-F.:]+/[0-9]{1,3}$", "a range of addresses such as 10.0.2.0/24")
 
 
 class DataVolumeSource(View, frozen=True, kw_only=True):
     """A DataVolume, and through it the claim of the same name."""
 
-    name: Annotated[str, doc("Name of the DataVolume in the same namespace.", min_length=1, max_length=253)]
+    name: Annotated[ObjectName, doc("Name of the DataVolume in the same namespace.")]
     hotpluggable: Annotated[bool, doc("Whether the volume may come and go while the guest runs.")] | None = None
 
 
 class ClaimSource(View, frozen=True, kw_only=True):
     """A PersistentVolumeClaim."""
 
-    claim_name: Annotated[str, doc("Name of the claim in the same namespace.", min_length=1, max_length=253)]
+    claim_name: Annotated[ObjectName, doc("Name of the claim in the same namespace.")]
     read_only: Annotated[bool, doc("Whether the guest may only read.")] | None = None
     hotpluggable: Annotated[bool, doc("Whether the volume may come and go while the guest runs.")] | None = None
 
@@ -34,9 +36,9 @@ class EmptyDiskSource(View, frozen=True, kw_only=True):
 class ContainerDiskSource(View, frozen=True, kw_only=True):
     """A disk from a container image; changes are lost when the instance ends. A runtime may not support it and says so."""
 
-    image: Annotated[str, doc("Image that holds the disk.", min_length=1, max_length=1024)]
-    path: Annotated[str, doc("Path of the disk in the image.", max_length=1024)] | None = None
-    image_pull_secret: Annotated[str, doc("Secret with the credentials for the image.", max_length=253)] | None = None
+    image: Annotated[str, doc("Image that holds the disk.", min_length=1, max_length=1024, rules=(PRINTABLE,))]
+    path: Annotated[str, doc("Path of the disk in the image.", max_length=1024, rules=(STAYS_INSIDE,))] | None = None
+    image_pull_secret: Annotated[ObjectName, doc("Secret with the credentials for the image.")] | None = None
 
 
 class CloudInitSource(View, frozen=True, kw_only=True):
@@ -64,17 +66,17 @@ class CloudInitSource(View, frozen=True, kw_only=True):
 class SecretSource(View, frozen=True, kw_only=True):
     """A Secret as a small read-only disk of files."""
 
-    secret_name: Annotated[str, doc("Name of the Secret in the same namespace.", min_length=1, max_length=253)]
+    secret_name: Annotated[ObjectName, doc("Name of the Secret in the same namespace.")]
     optional: Annotated[bool, doc("Whether the machine starts without it; false when absent.")] | None = None
-    volume_label: Annotated[str, doc("Label of the disk in the guest.", max_length=32)] | None = None
+    volume_label: Annotated[str, doc("Label of the disk in the guest.", max_length=32, rules=(PRINTABLE,))] | None = None
 
 
 class ConfigMapSource(View, frozen=True, kw_only=True):
     """A ConfigMap as a small read-only disk of files."""
 
-    name: Annotated[str, doc("Name of the ConfigMap in the same namespace.", min_length=1, max_length=253)]
+    name: Annotated[ObjectName, doc("Name of the ConfigMap in the same namespace.")]
     optional: Annotated[bool, doc("Whether the machine starts without it; false when absent.")] | None = None
-    volume_label: Annotated[str, doc("Label of the disk in the guest.", max_length=32)] | None = None
+    volume_label: Annotated[str, doc("Label of the disk in the guest.", max_length=32, rules=(PRINTABLE,))] | None = None
 
 
 class SysprepSource(View, frozen=True, kw_only=True):
@@ -103,7 +105,7 @@ class Volume(View, frozen=True, kw_only=True):
         ),
     )
 
-    name: Annotated[str, doc("Name by which disks refer to it.", pattern=NAME_PATTERN, max_length=63)]
+    name: Annotated[str, doc("Name by which disks refer to it.", rules=(NAME,), max_length=63)]
     data_volume: Annotated[DataVolumeSource, doc("A DataVolume.")] | None = None
     persistent_volume_claim: Annotated[ClaimSource, doc("A claim that exists already.")] | None = None
     empty_disk: Annotated[EmptyDiskSource, doc("An empty disk that goes with the instance.")] | None = None
@@ -118,9 +120,9 @@ class Volume(View, frozen=True, kw_only=True):
 class PodNetwork(View, frozen=True, kw_only=True):
     """The network of the machine's pod."""
 
-    vm_network_cidr: Annotated[str, doc("Addresses inside the machine, for example 10.0.2.0/24.", max_length=43)] | None = field(
-        default=None, name="vmNetworkCIDR"
-    )
+    vm_network_cidr: (
+        Annotated[str, doc("Addresses inside the machine, for example 10.0.2.0/24.", max_length=43, rules=(_CIDR,))] | None
+    ) = field(default=None, name="vmNetworkCIDR")
 
 
 class Network(View, frozen=True, kw_only=True):
@@ -128,5 +130,5 @@ class Network(View, frozen=True, kw_only=True):
 
     RULES = (exactly_one("pod"),)
 
-    name: Annotated[str, doc("Name by which interfaces refer to it.", pattern=NAME_PATTERN, max_length=63)]
+    name: Annotated[str, doc("Name by which interfaces refer to it.", rules=(NAME,), max_length=63)]
     pod: Annotated[PodNetwork, doc("The network of the pod.")] | None = None

@@ -27,7 +27,21 @@ Validate = Callable[[dict[str, Any], dict[str, Any] | None], list[Problem]]
 
 
 def _by_group_kind(*pairs: tuple[KindInfo, Validate]) -> dict[tuple[str, str], Validate]:
-    return {(info.group, info.kind): validate for info, validate in pairs}
+    return {(info.group, info.kind): _ratcheting(validate) for info, validate in pairs}
+
+
+def _ratcheting(validate: Validate) -> Validate:
+    """On an update what was wrong already, and in the same way, is not held against it: a machine that a newer rule refuses can
+    still be stopped."""
+
+    def news(document: dict[str, Any], old: dict[str, Any] | None = None) -> list[Problem]:
+        problems = validate(document, old)
+        if old is None or not problems:
+            return problems
+        known = set(validate(old, old))
+        return [problem for problem in problems if problem not in known]
+
+    return news
 
 
 VALIDATORS: dict[tuple[str, str], Validate] = _by_group_kind(

@@ -6,7 +6,7 @@ import base64
 import binascii
 
 from herder.api.problems import Problem, duplicate, invalid, required
-from herder.api.reading import Json, entries, indexed, part, positive, text
+from herder.api.reading import Json, entries, indexed, part, positive_bytes, text
 
 _CLOUD_INIT = ("cloudInitNoCloud", "cloudInitConfigDrive")
 _DATA_FIELDS = ("userData", "userDataBase64", "secretRef", "networkData", "networkDataBase64", "networkDataSecretRef")
@@ -18,6 +18,7 @@ def device_problems(spec: Json, path: str) -> list[Problem]:
     problems = _reference_problems(spec, path)
     problems += _network_problems(spec, path)
     problems += _boot_order_problems(devices, place)
+    problems += _probe_problems(spec, path)
     for where, volume in indexed(spec, "volumes"):
         problems += _volume_problems(volume, f"{path}.{where}")
     return problems
@@ -68,9 +69,28 @@ def _boot_order_problems(devices: Json, path: str) -> list[Problem]:
     return problems
 
 
+def _probe_problems(spec: Json, path: str) -> list[Problem]:
+    """A port that a probe asks is a number, or the name that a card gives it."""
+    named = [text(port, "name") for card in entries(spec, "domain", "devices", "interfaces") for port in entries(card, "ports")]
+    problems: list[Problem] = []
+    for probe in ("livenessProbe", "readinessProbe"):
+        for way in ("httpGet", "tcpSocket"):
+            port = part(spec, probe, way).get("port")
+            where = f"{path}.{probe}.{way}.port"
+            if isinstance(port, str) and port.isdigit():
+                if not 1 <= int(port) <= 65535:
+                    problems.append(invalid(where, port, "must be a port number from 1 to 65535"))
+            elif isinstance(port, str) and port not in named:
+                names = ", ".join(name for name in named if name) or "none"
+                problems.append(
+                    invalid(where, port, f"no port of an interface has this name: ports of interfaces are called {names}")
+                )
+    return problems
+
+
 def _volume_problems(volume: Json, path: str) -> list[Problem]:
     problems: list[Problem] = []
-    positive(part(volume, "emptyDisk"), "capacity", f"{path}.emptyDisk", problems)
+    positive_bytes(part(volume, "emptyDisk"), "capacity", f"{path}.emptyDisk", problems)
     for name in _CLOUD_INIT:
         if name in volume:
             problems += _cloud_init_problems(part(volume, name), f"{path}.{name}")

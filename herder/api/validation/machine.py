@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from herder.api.builtin.resources import check_requirements
 from herder.api.problems import Problem, duplicate, invalid
-from herder.api.quantity import Quantity
-from herder.api.reading import Json, entries, indexed, part, positive, quantity_at, text
-from herder.api.selectors import validate_labels
+from herder.api.quantity import BINARY_SI, Quantity, of
+from herder.api.reading import Json, entries, indexed, part, positive, positive_bytes, quantity_at, text
 from herder.api.validation.data_volume import data_volume_problems
 from herder.api.validation.devices import device_problems
+from herder.api.validation.made import definition_problems, metadata_problems
 from herder.api.validation.placement import placement_problems
+
+# The label by which its instance and pods name their machine holds no more.
+LONGEST_NAME = 63
+SMALLEST_MEMORY = of(1 << 20, BINARY_SI)
+LARGEST_MEMORY = of(1 << 50, BINARY_SI)
 
 
 def validate_machine(machine: Json, old: Json | None = None) -> list[Problem]:
-    return machine_problems(part(machine, "spec"), "spec")
+    return (_name_problems(machine) if old is None else []) + machine_problems(part(machine, "spec"), "spec")
 
 
 def validate_instance(instance: Json, old: Json | None = None) -> list[Problem]:
-    return instance_problems(part(instance, "spec"), "spec")
+    spec, annotations = part(instance, "spec"), part(instance, "metadata", "annotations")
+    return instance_problems(spec, "spec") + definition_problems(spec, annotations, "spec")
+
+
+def _name_problems(machine: Json) -> list[Problem]:
+    name = text(part(machine, "metadata"), "name")
+    if len(name) <= LONGEST_NAME:
+        return []
+    return [
+        invalid("metadata.name", name, f"must be at most {LONGEST_NAME} characters: it is the value of a label of its instance")
+    ]
 
 
 def machine_problems(spec: Json, path: str) -> list[Problem]:
     """A machine's spec, wherever it stands: in a VirtualMachine, or in the template of a pool."""
     problems = _template_volume_problems(spec, path)
-    problems += validate_labels(part(spec, "template", "metadata", "labels"), f"{path}.template.metadata.labels")
-    return problems + instance_problems(part(spec, "template", "spec"), f"{path}.template.spec")
+    metadata, instance = part(spec, "template", "metadata"), part(spec, "template", "spec")
+    problems += metadata_problems(metadata, f"{path}.template.metadata")
+    problems += instance_problems(instance, f"{path}.template.spec")
+    return problems + definition_problems(instance, part(metadata, "annotations"), f"{path}.template.spec")
 
 
 def instance_problems(spec: Json, path: str) -> list[Problem]:
@@ -45,6 +63,7 @@ def _template_volume_problems(spec: Json, path: str) -> list[Problem]:
             message = "no volume uses it: name it in the dataVolume of an entry of template.spec.volumes, or take it out"
             problems.append(invalid(f"{where}.metadata.name", name, message))
         seen.add(name)
+        problems += metadata_problems(part(template, "metadata"), f"{where}.metadata")
         problems += data_volume_problems(part(template, "spec"), f"{where}.spec")
     return problems
 
@@ -58,16 +77,31 @@ def _used_claims(instance: Json) -> set[str]:
 def _resource_problems(domain: Json, path: str) -> list[Problem]:
     problems: list[Problem] = []
     requests, limits = part(domain, "resources", "requests"), part(domain, "resources", "limits")
-    guest = positive(part(domain, "memory"), "guest", f"{path}.memory", problems)
-    for name in ("cpu", "memory"):
-        positive(requests, name, f"{path}.resources.requests", problems)
-        positive(limits, name, f"{path}.resources.limits", problems)
+    guest = _memory(part(domain, "memory"), "guest", f"{path}.memory", problems)
+    for place, amounts in (("requests", requests), ("limits", limits)):
+        positive(amounts, "cpu", f"{path}.resources.{place}", problems)
+        _memory(amounts, "memory", f"{path}.resources.{place}", problems)
+        for name in amounts.keys() - {"cpu", "memory"}:
+            quantity_at(amounts, name, f"{path}.resources.{place}", problems)
     problems += _above_limit_problems(requests, limits, f"{path}.resources")
+    if not problems:
+        # They become its pod's.
+        check_requirements(part(domain, "resources"), f"{path}.resources", problems)
     most = quantity_at(limits, "memory", "", [])
     if guest is not None and most is not None and guest > most:
         shown = part(domain, "memory")["guest"]
         problems.append(invalid(f"{path}.memory.guest", shown, f"must be at most the memory limit, {limits['memory']}"))
     return problems
+
+
+def _memory(amounts: Json, name: str, path: str, problems: list[Problem]) -> Quantity | None:
+    """Less than a mebibyte holds no guest, and more than a pebibyte no node."""
+    amount = positive_bytes(amounts, name, path, problems)
+    if amount is not None and not SMALLEST_MEMORY <= amount <= LARGEST_MEMORY:
+        said = f"must be from {SMALLEST_MEMORY} to {LARGEST_MEMORY}: without a unit it is a number of bytes"
+        problems.append(invalid(f"{path}.{name}", amounts[name], said))
+        return None
+    return amount
 
 
 def _above_limit_problems(requests: Json, limits: Json, path: str) -> list[Problem]:

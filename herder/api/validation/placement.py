@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from herder.api.builtin.placement import check_affinity, check_spreading, check_tolerations
 from herder.api.node_selector import NodeSelectorTerm
 from herder.api.problems import Problem, invalid, required
 from herder.api.reading import Json, entries, indexed, part
@@ -13,6 +14,19 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def placement_problems(spec: Json, path: str) -> list[Problem]:
     """nodeSelector, affinity, tolerations and spreading of a pod's or a guest's spec."""
+    return _own_problems(spec, path) or _problems_of_pods(spec, path)
+
+
+def _problems_of_pods(spec: Json, path: str) -> list[Problem]:
+    """They are passed on to a pod as they are written: what no pod may have nobody else may."""
+    problems: list[Problem] = []
+    check_affinity(part(spec, "affinity"), f"{path}.affinity", problems)
+    check_tolerations(entries(spec, "tolerations"), f"{path}.tolerations", problems)
+    check_spreading(entries(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints", problems)
+    return problems
+
+
+def _own_problems(spec: Json, path: str) -> list[Problem]:
     problems = validate_labels(part(spec, "nodeSelector"), f"{path}.nodeSelector")
     problems += _node_affinity_problems(part(spec, "affinity", "nodeAffinity"), f"{path}.affinity.nodeAffinity")
     for name in ("podAffinity", "podAntiAffinity"):

@@ -8,6 +8,7 @@ from herder.api.reading import Json, indexed, part, text
 from herder.api.selectors import validate_label_selector, validate_labels
 from herder.api.validation.durations import duration_problems
 from herder.api.validation.machine import machine_problems
+from herder.api.validation.made import metadata_problems
 
 # `<pool>-<number>` is a machine's name and must fit into a label's value of 63 characters; 6 digits are enough for any pool.
 LONGEST_NAME = 56
@@ -22,7 +23,7 @@ def validate_pool(pool: Json, old: Json | None = None) -> list[Problem]:
     for strategy in ("updateStrategy", "scaleInStrategy"):
         policy = part(spec, strategy, "proactive", "selectionPolicy")
         problems += _ordered_policy_problems(policy, f"spec.{strategy}.proactive.selectionPolicy")
-    problems += validate_labels(part(spec, "template", "metadata", "labels"), "spec.template.metadata.labels")
+    problems += metadata_problems(part(spec, "template", "metadata"), "spec.template.metadata")
     return problems + machine_problems(part(spec, "template", "spec"), "spec.template.spec")
 
 

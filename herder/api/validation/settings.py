@@ -28,6 +28,8 @@ def refinable_problems(settings: Json, path: str) -> list[Problem]:
         said = "is less than one byte per second: m stands for thousandths; write M or Mi for millions, or 0 for no limit"
         problems.append(invalid(f"{path}.bandwidthPerMigration", settings["bandwidthPerMigration"], said))
     downtime = settings.get("maxDowntimeMs")
-    if isinstance(downtime, int) and downtime > MOST_DOWNTIME_MS:
-        problems.append(invalid(f"{path}.maxDowntimeMs", downtime, f"must be at most {MOST_DOWNTIME_MS} (milliseconds)"))
+    if isinstance(downtime, int) and not 1 <= downtime <= MOST_DOWNTIME_MS:
+        # The one setting in which 0 means nothing: elsewhere it stands for no limit.
+        why = "" if downtime else ": no guest moves without standing still; leave it out for 300"
+        problems.append(invalid(f"{path}.maxDowntimeMs", downtime, f"must be from 1 to {MOST_DOWNTIME_MS} (milliseconds){why}"))
     return problems

@@ -46,7 +46,8 @@ _FOR_THE_NODE = (
 
 def pod_name(instance_name: str, uid: str, attempt: int = 0) -> str:
     """Follows from the instance: whoever makes it twice makes the same one."""
-    return f"virt-launcher-{instance_name[:200]}-{uid[:8]}{attempt if attempt else ''}"
+    # A dot before the hyphen would be the end of a part of the name.
+    return f"virt-launcher-{instance_name[:200].rstrip('.')}-{uid[:8]}{attempt if attempt else ''}"
 
 
 def launcher_pod(

@@ -98,8 +98,15 @@ def test_a_bandwidth_in_thousandths_of_a_byte_was_not_meant(bandwidth: str) -> N
         assert len(problems) == 1 and problems[0].message.startswith(said)
 
 
+def test_zero_means_something_everywhere_but_for_the_downtime() -> None:
+    (said,) = problems_of(_settings(maxDowntimeMs=0))
+    assert str(said).startswith("spec.configuration.migrations.maxDowntimeMs: Invalid value: 0: must be from 1 to 2000000")
+    others = ("completionTimeoutPerGiB", "progressTimeout", "unschedulablePendingTimeout", "pendingTimeout")
+    assert problems_of(_settings(**dict.fromkeys(others, 0), bandwidthPerMigration="0")) == []
+
+
 def test_a_downtime_that_no_hypervisor_takes_is_refused() -> None:
-    said = "spec.configuration.migrations.maxDowntimeMs: Invalid value: 2000001: must be at most 2000000 (milliseconds)"
+    said = "spec.configuration.migrations.maxDowntimeMs: Invalid value: 2000001: must be from 1 to 2000000 (milliseconds)"
     assert [str(one) for one in problems_of(_settings(maxDowntimeMs=2_000_001))] == [said]
     assert problems_of(_settings(maxDowntimeMs=2_000_000)) == []
 
