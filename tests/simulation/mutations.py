@@ -88,8 +88,13 @@ def _wrong(schema: Json, path: Path) -> Iterator[Mutation]:
         yield Mutation(path, "too long", "a" * (schema["maxLength"] + 1), False)
     if schema.get("maxItems") is not None:
         yield Mutation(path, "too many", [sample(schema["items"])] * (schema["maxItems"] + 1), False)
-    if schema.get("pattern"):
-        yield Mutation(path, "against the pattern", "\u0000 no such thing \u2028", False)
+    if _is_spelled(schema):
+        yield Mutation(path, "against its spelling", "\u0000 no such thing \u2028", False)
+
+
+def _is_spelled(schema: Json) -> bool:
+    """Whether a rule says what the text must look like; none lets NUL by."""
+    return any(".matches(" in rule["rule"] for rule in schema.get("x-kubernetes-validations", ()))
 
 
 def _outside(schema: Json, path: Path) -> Iterator[Mutation]:
@@ -113,7 +118,7 @@ def _right(schema: Json, current: Any, path: Path) -> Iterator[Mutation]:
         yield Mutation(path, "the other", not current, True)
     elif kind == "string" and not schema.get("enum"):
         yield Mutation(path, "empty", "", True)
-        if schema.get("maxLength") and not schema.get("pattern"):
+        if schema.get("maxLength") and not _is_spelled(schema):
             yield Mutation(path, "the longest", "a" * schema["maxLength"], True)
     elif kind == "array":
         yield from _lists(schema, current or [], path)
