@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from herder.app.stopping import STOP_PATIENCE, stop_with_parent
+from herder.kit.tasks import watched
 
 log = structlog.get_logger()
 
@@ -87,7 +88,7 @@ class Child:
         if self._order is not None:
             # Told to stop while it was being started.
             self._process.send_signal(self._order)
-        waiting = asyncio.create_task(self._wait_ready(reading))
+        waiting = watched(self._wait_ready(reading), "hearing that a process is ready", child=self.name)
         try:
             return await self._process.wait()
         finally:

@@ -47,6 +47,8 @@ async def _keep(papers: Papers, tls: ssl.SSLContext) -> None:
     """Who renews the kubeconfig has nothing to restart."""
     while True:
         await asyncio.sleep(LOOK_AGAIN)
-        with contextlib.suppress(Lacking):
+        try:
             identity = papers.server()
             tls.load_cert_chain(identity.certificate, identity.key)
+        except (Lacking, OSError) as why:
+            log.warning("the certificate for logs and consoles is not renewed", why=str(why))

@@ -23,6 +23,7 @@ from herder.api.world import World
 from herder.app.address import listen_on
 from herder.app.refusal import Refusal
 from herder.app.signing import Wish, ask, new_key, private, signed
+from herder.kit import tasks
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, NotFound
 from herder.kube.trust import Trust
@@ -67,7 +68,7 @@ async def served(client: Client, world: World, settings: EndpointSettings, say: 
 @contextlib.asynccontextmanager
 async def running(endpoint: Endpoint, settings: EndpointSettings, keep: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
     """`keep` sees to it meanwhile that what is shown stays good."""
-    keeping = asyncio.create_task(keep)
+    keeping = tasks.keep_running(keep, "renewal of the certificate for logs and consoles", may_return=True)
     try:
         await endpoint.start(listen_on("--address", settings.address, settings.port))
         yield
@@ -103,7 +104,7 @@ class Serving:
             except (NotFound, Forbidden) as error:
                 log.info("no signed certificate for logs and consoles", why=str(error))
                 return
-            except (KubeError, Refusal) as error:
+            except (KubeError, Refusal, OSError) as error:
                 log.warning("no signed certificate for logs and consoles, will ask again", error=str(error))
                 await asyncio.sleep(LOOK_AGAIN if isinstance(error, Refusal) else ASK_AGAIN)
 

@@ -21,6 +21,7 @@ from herder.app.identities import node_names
 from herder.app.kubeconfig import ENGINE_AT_NODES, check_writable, write_kubeconfig
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
 from herder.app.stopping import LEAVE_GUESTS, STOP_PATIENCE, Stop
+from herder.kit.tasks import watched
 from herder.nodes.runtimes.choice import QEMU
 from herder.nodes.runtimes.qemu.strays import end_strays, run_on, running
 from herder.pki.authority import Authority, Pair
@@ -159,7 +160,7 @@ class Supervisor:
             # It holds the lock as well: no two processes talk to the same guests.
             children.append(Child("agents", arguments, [self._directory.lock]))
         running = [asyncio.create_task(child.run()) for child in children]
-        greeting = asyncio.create_task(self._greet(children, server))
+        greeting = watched(self._greet(children, server), "saying what to type next", expected=(OSError,))
         stopped = asyncio.create_task(self._stop.wait())
         try:
             done, _ = await asyncio.wait([*running, stopped], return_when=asyncio.FIRST_COMPLETED)

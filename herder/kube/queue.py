@@ -18,6 +18,7 @@ from collections.abc import Callable
 import msgspec
 from prometheus_client import CollectorRegistry
 
+from herder.api.backoff import doubled
 from herder.api.world import World
 from herder.kube.bucket import Bucket, Rate
 from herder.kube.metrics import metrics_of
@@ -35,8 +36,7 @@ class Backoff(msgspec.Struct, frozen=True):
     overall: Rate = Rate(burst=1000, per_second=100.0)
 
     def after(self, failures: int) -> float:
-        # Far beyond any limit, and well below what a float can hold.
-        return min(self.longest, self.first * 2.0 ** min(failures, 64))
+        return doubled(self.first, self.longest, failures)
 
 
 class Closed(Exception):

@@ -12,6 +12,7 @@ from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
+from herder.kit.tasks import watched
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.runtimes.base import GuestStatus
 
@@ -101,9 +102,8 @@ class _Questions:
 
     def begin(self, ran: float) -> None:
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(
-                self._go_on(max(0.0, (self._probe.initial_delay_seconds or 0) - ran))
-            )
+            delay = max(0.0, (self._probe.initial_delay_seconds or 0) - ran)
+            self._task = watched(self._go_on(delay), "a probe", failed=self._broke)
 
     def stop(self) -> None:
         """Whoever stands still is not asked, and what was known stays known."""
@@ -139,6 +139,10 @@ class _Questions:
             return False
         self._why = "the answer was no"
         return answer
+
+    def _broke(self, error: BaseException) -> None:
+        """Shown where a failure would be: nobody asks any more."""
+        self._last, self._why = False, f"the agent cannot ask any more: {error}"
 
     def _count(self, answer: bool) -> None:
         self._in_a_row = self._in_a_row + 1 if answer is self._last else 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from herder.api import labels, reasons, registry
+from herder.api.backoff import doubled
 from herder.api.core import Node
 from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.rules.configuration import ClusterMigrationSettings
@@ -106,7 +107,7 @@ def _wait(migrations: tuple[VirtualMachineInstanceMigration, ...], now: float) -
         failures += 1
     if not failures:
         return 0.0
-    return ends[-1][0] + min(FIRST_BACKOFF * 2 ** (failures - 1), LONGEST_BACKOFF) - now
+    return ends[-1][0] + doubled(FIRST_BACKOFF, LONGEST_BACKOFF, failures - 1) - now
 
 
 def _not_begun(snapshot: EvacuationSnapshot) -> tuple[Delete, ...]:

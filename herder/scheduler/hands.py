@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from herder.api import reasons
+from herder.api.backoff import doubled
 from herder.api.core import Pod
 from herder.api.storage import SELECTED_NODE
 from herder.api.world import timestamp
@@ -18,6 +19,7 @@ from herder.kube.resources import CLAIMS, PODS, Key
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
 TRIES = 5
 FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 10.0
 
 
 class Hands:
@@ -72,7 +74,7 @@ class Hands:
 
 async def _insist(send: Callable[[], Awaitable[object]]) -> None:
     """The same again, as long as what is wrong passes."""
-    for pause in (FIRST_PAUSE * 2**number for number in range(TRIES - 1)):
+    for pause in (doubled(FIRST_PAUSE, LONGEST_PAUSE, number) for number in range(TRIES - 1)):
         try:
             await send()
             return

@@ -8,6 +8,7 @@ import itertools
 
 import msgspec
 
+from herder.api.backoff import doubled
 from herder.kube.resources import Key
 
 # kube-scheduler's: a second, then twice as long each time, at most ten.
@@ -49,7 +50,7 @@ class Line:
     def add_later(self, key: Key, priority: int, created: float) -> None:
         """Once its backoff since the last attempt is over."""
         failures, last = self._tried.get(key, (0, 0.0))
-        due = last + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(failures - 1, 10)) if failures else 0.0
+        due = last + doubled(FIRST_BACKOFF, LONGEST_BACKOFF, failures - 1) if failures else 0.0
         if due <= self._loop.time():
             self.add(key, priority, created)
         elif key not in self:

@@ -18,6 +18,7 @@ import structlog
 from aiohttp import web
 from aiohttp.http import HttpVersion10
 
+from herder.kit import tasks
 from herder.net.accepting import Acceptor
 from herder.net.crowd import Limits, limits_of
 from herder.net.listener import ArrivalPatience, Listener
@@ -85,7 +86,7 @@ class HttpServer:
         """`doors` are further sockets, each for one user: whoever comes in there is that user, and may do what the user may."""
         self._runner = web.ServerRunner(self._server, shutdown_timeout=STOP_PATIENCE)
         await self._runner.setup()
-        self._watchman = asyncio.create_task(self._deliveries.run())
+        self._watchman = tasks.keep_running(self._deliveries.run(), "deliveries")
         if listener is not None:
             first = ArrivalPatience(self._patience.handshake, self._patience.first)
             self._listener = Listener(self._limits, context, first, self._recognise_certificate)

@@ -14,10 +14,12 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 import msgspec
+import structlog
 from multidict import CIMultiDict
 
 from herder.server.request import BODY_LIMIT, Request, Response, User, parse_query
 
+log = structlog.get_logger()
 METHODS = ("POST", "PATCH", "PUT", "DELETE")
 # All that our processes say. Others could change how the request has to be read, or who it is from.
 HEADERS = frozenset(("host", "user-agent", "accept", "content-type", "content-length"))
@@ -141,6 +143,15 @@ class Connection(asyncio.Protocol):
             self._watchman.cancel()
 
     async def _answer(self, head: Head, body: bytes) -> None:
+        """Whatever goes wrong ends the connection, and whoever waits for the answer learns that there is none."""
+        try:
+            await self._try_to_answer(head, body)
+        except Exception:
+            log.exception("a request could not be answered", method=head.method, path=head.target)
+            self.answering = None
+            self.abort()
+
+    async def _try_to_answer(self, head: Head, body: bytes) -> None:
         path, _, query = head.target.partition("?")
         request = Request(
             method=head.method,

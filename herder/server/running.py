@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import sqlite3
 from collections.abc import Coroutine, Sequence
@@ -17,6 +16,7 @@ from herder.api.labels import STORAGE_CLASS
 from herder.api.registry import KINDS, KindInfo
 from herder.api.storage import storage_class
 from herder.api.world import World
+from herder.kit import tasks
 from herder.server.access.tokens import Signer
 from herder.server.engine import Engine
 from herder.server.housekeeping.accounts import DefaultAccounts
@@ -90,17 +90,17 @@ class Running:
             *(self._accounts, self._aggregation, self._budgets, self._disruptions, self._recorder),
             *(self._binding, self._protection),
         ):
-            self._spawn(keeper.worker.run())
+            self._spawn(keeper.worker.run(), type(keeper).__name__)
         for worker in (self._compaction, self.expiry):
-            self._spawn(worker.run())
+            self._spawn(worker.run(), type(worker).__name__)
         await self._first_objects()
         self._missing.clear()
 
     async def _not_started(self) -> str:
         return "; ".join(self._missing)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.create_task(work))
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(tasks.keep_running(work, f"housekeeping: {name}"))
 
     async def _first_objects(self) -> None:
         ours = {info.crd_name: crd_of(info) for info in self._brings}
@@ -145,9 +145,8 @@ class Running:
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-        for task in self._tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         await asyncio.to_thread(self.engine.store.close)
 
 

@@ -13,6 +13,7 @@ from herder.api.duration import parse_seconds
 from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.quantity import parse_quantity
 from herder.api.world import World
+from herder.kit.tasks import watched
 from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.runtimes.base import GuestStatus, Refused
 
@@ -39,7 +40,7 @@ class SimulatedImports(UnderWay):
         attempt = int(pod.labels.get(labels.IMPORT_ATTEMPT, "0") or 0)
         fails = simulation.fails if attempt < simulation.fails_times else ""
         self._say(pod.uid, 0, simulation.size, self._world.now())
-        self._tasks[pod.uid] = asyncio.create_task(self._run(pod.uid, simulation, fails))
+        self._tasks[pod.uid] = watched(self._run(pod.uid, simulation, fails), "an import", pod=pod.name)
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         await self.start(pod)

@@ -14,6 +14,7 @@ from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.world import World
+from herder.kit.tasks import watched
 from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.fetching import Request
 from herder.nodes.imports.filling import fill
@@ -53,7 +54,7 @@ class Imports(UnderWay):
         definition = definition_of(pod)
         request = await self._request(pod, definition)
         self._status[pod.uid] = GuestStatus("Running", started_at=self._world.now(), imported=ImportReport())
-        self._tasks[pod.uid] = asyncio.create_task(self._run(pod.uid, definition, request))
+        self._tasks[pod.uid] = watched(self._run(pod.uid, definition, request), "an import", pod=pod.name)
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         """Whoever was at it is gone. What is whole is known by its name; anything else is done once more."""

@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 from cryptography import x509
 
+from herder.kit import tasks
 from herder.nodes.moving.link import Answering
 from herder.nodes.moving.papers import Lacking, node_in
 from herder.nodes.moving.streams import PATIENCE, Server, Streams
@@ -24,16 +25,18 @@ class Door:
         self._listener = listener
         self._tls = tls
         self._inside = Server()
+        self._accepting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, answering: Answering) -> None:
         self._listener.setblocking(False)
-        self._begin(self._accept(answering))
+        self._accepting = tasks.keep_running(self._accept(answering), "the door for other agents")
 
     async def close(self) -> None:
-        for task in tuple(self._tasks):
+        ours = (*self._tasks, *((self._accepting,) if self._accepting is not None else ()))
+        for task in ours:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*ours, return_exceptions=True)
         self._listener.close()
         await self._inside.close()
 
@@ -46,7 +49,8 @@ class Door:
                 log.warning("nobody can be let in", error=str(error))
                 await asyncio.sleep(1)
                 continue
-            self._begin(self._let_in(connection, f"{peer[0]}:{peer[1]}", answering))
+            come = f"{peer[0]}:{peer[1]}"
+            tasks.watched(self._let_in(connection, come, answering), "letting somebody in", kept_in=self._tasks, peer=come)
 
     async def _let_in(self, connection: socket.socket, peer: str, answering: Answering) -> None:
         try:
@@ -60,11 +64,6 @@ class Door:
         streams[1].close()
         who = shown.subject.rfc4514_string() if shown is not None else ""
         return log.warning("somebody who is no node was sent away", peer=peer, shown=who)
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def peer_of(streams: Streams) -> x509.Certificate | None:

@@ -12,6 +12,7 @@ from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.guest import MigrationOrder, MigrationReport, order_of, report_of
 from herder.api.world import World
+from herder.kit.tasks import watched
 from herder.nodes.moving.incoming import Incoming
 from herder.nodes.moving.link import Link
 from herder.nodes.moving.means import Means
@@ -206,9 +207,7 @@ class Mover:
         return await coming.resume(request) if coming is not None else Gone(f"no guest of that name is left on node {self._node}")
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        watched(work, "a guest that comes", kept_in=self._tasks, node=self._node)
 
 
 def told_of(pod: Pod) -> MigrationReport | None:

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from herder.api.guest import MigrationOrder
+from herder.kit.tasks import watched
 from herder.nodes.runtimes.qemu.files import sync_folder, write_whole
 
 T = TypeVar("T")
@@ -111,7 +112,7 @@ class DiskNotes:
     async def write(self, guest: str, note: Leaving | Coming) -> None:
         await self._settled(guest)
         writing = asyncio.to_thread(self._write, self._path(guest, _kind(note)), msgspec.json.encode(note))
-        work = self._writing[guest] = asyncio.ensure_future(writing)
+        work = self._writing[guest] = watched(writing, "writing a note of a move", guest=guest)
         await asyncio.shield(work)
 
     async def _settled(self, guest: str) -> None:

@@ -15,6 +15,7 @@ import structlog
 from herder.api import reasons
 from herder.api.guest import ENDED, MigrationOrder, MigrationReport
 from herder.api.kinds.migration_state import MigrationProgress
+from herder.kit.tasks import watched
 from herder.nodes.moving.granting import grant
 from herder.nodes.moving.greeting import greet
 from herder.nodes.moving.judging import Judge
@@ -55,7 +56,7 @@ class Outgoing:
 
     def start(self) -> None:
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task = watched(self._run(), "a move", guest=self.guest)
 
     async def stop(self) -> None:
         if self._task is not None:

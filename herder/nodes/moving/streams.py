@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import structlog
 
+from herder.kit.tasks import watched
 from herder.nodes.moving.link import Answering, Unreachable
 from herder.nodes.moving.messages import LONGEST, Answer, Request, decode_answer, decode_request, encode
 
@@ -120,9 +121,7 @@ class Server:
         self._server = server
 
     def take(self, streams: Streams, answering: Answering, node: str | None) -> None:
-        task = asyncio.get_running_loop().create_task(serve(streams, answering, node))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        watched(serve(streams, answering, node), "a talk with another agent", kept_in=self._tasks, node=node)
 
     async def close(self) -> None:
         if self._server is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 
+from herder.api.backoff import doubled
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
 from herder.api.reasons import ALIVE, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
@@ -101,7 +102,7 @@ def _one_more(known: StartFailure | None, instance: VirtualMachineInstance, now:
 
 def wait_after(times: int) -> float:
     """10 s, and twice as long after each further failure, up to 5 minutes."""
-    return 0.0 if times <= 0 else min(LONGEST_WAIT, FIRST_WAIT * 2 ** (min(times, 32) - 1))
+    return 0.0 if times <= 0 else doubled(FIRST_WAIT, LONGEST_WAIT, times - 1)
 
 
 def _lived(instance: VirtualMachineInstance, until: datetime.datetime) -> datetime.timedelta:

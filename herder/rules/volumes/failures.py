@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from herder.api import reasons
+from herder.api.backoff import doubled
 
 # The answer will be the same tomorrow.
 FINAL_AT_ONCE = frozenset(
@@ -23,4 +24,4 @@ def is_final(reason: str, attempts: int) -> bool:
 
 def wait_after(attempts: int) -> float:
     """Seconds before the next try, after so many."""
-    return min(LONGEST_WAIT, FIRST_WAIT * 2 ** (min(attempts, 20) - 1)) if attempts else 0.0
+    return doubled(FIRST_WAIT, LONGEST_WAIT, attempts - 1) if attempts else 0.0

@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from herder.api.backoff import doubled
+
 Key = TypeVar("Key")
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 30.0
@@ -61,6 +63,6 @@ class Worker(Generic[Key]):
             self._failures.pop(key, None)
         except Exception as error:
             failures = self._failures[key] = self._failures.get(key, 0) + 1
-            delay = min(LONGEST_DELAY, FIRST_DELAY * 2**failures)
+            delay = doubled(FIRST_DELAY, LONGEST_DELAY, failures)
             log.warning("housekeeping failed, will try again", work=self._name, key=str(key), error=str(error), seconds=delay)
             asyncio.get_running_loop().call_later(delay, self.add, key)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from herder.kit.tasks import keep_thread
 from herder.server.store.database import Compaction, Database, Row
 
 PASSIVE_AT = 4 * 1024 * 1024
@@ -126,10 +127,9 @@ class ThreadWriter:
         self._queue: list[Job] = []
         self._wake = threading.Condition()
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
         self._batches = Batches(database)
-        self._checkpoints = _Checkpoints(database)
-        self._thread.start()
+        self._checkpoints = _Checkpoints(database, loop)
+        self._thread = keep_thread(self._run, "store-writer", loop)
 
     def submit(self, job: Job) -> None:
         with self._wake:
@@ -167,15 +167,14 @@ def _finish(outcomes: Sequence[tuple[Job, BaseException | None]]) -> None:
 class _Checkpoints:
     """Moves the write-ahead log into the database beside the writer, so that writers hardly ever wait for it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, loop: asyncio.AbstractEventLoop) -> None:
         self._writer = database
         self._other = Database(database.path)
         self._due = threading.Event()
         self._caught_up = False
         self._commits_then = 0
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="store-checkpoints", daemon=True)
-        self._thread.start()
+        self._thread = keep_thread(self._run, "store-checkpoints", loop)
 
     def after_batch(self) -> None:
         """On the writer's thread. Only a log that keeps growing although it is checkpointed is cut here: just after a passive

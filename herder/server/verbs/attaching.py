@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import aiohttp
+import structlog
 from aiohttp import WSMsgType, web
 
 from herder.server import status
@@ -14,6 +15,7 @@ from herder.server.request import Answer, Request, Target, Upgrade
 from herder.server.served import Served
 from herder.server.verbs.looking import look
 
+log = structlog.get_logger()
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 # What a client calls it, and what a node does.
 STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
@@ -59,7 +61,9 @@ async def _join(incoming: web.BaseRequest, node: NodeConsole, protocol: str) -> 
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         for way in ways:
             way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for problem in await asyncio.gather(*ways, return_exceptions=True):
+            if isinstance(problem, Exception) and not isinstance(problem, ConnectionError | aiohttp.ClientError):
+                log.error("a console broke off", path=incoming.path, error=str(problem), exc_info=problem)
         await client.close()
     finally:
         await node.close()

@@ -13,6 +13,7 @@ import structlog
 
 from herder.api import reasons
 from herder.api.guest import ENDED, GuestState
+from herder.kit.tasks import watched
 from herder.nodes.runtimes.base import GuestStatus
 from herder.nodes.runtimes.qemu import qmp
 from herder.nodes.runtimes.qemu.process import Process
@@ -269,6 +270,8 @@ class Guest:
             self.process = None
 
     def background(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        watched(work, "looking after a guest", kept_in=self._tasks, failed=self._neglected, guest=self.folder.guest)
+
+    def _neglected(self, error: BaseException) -> None:
+        """It runs on, and whoever looks at it shall see that its agent does not know all about it."""
+        self.become(self.state, f"its agent failed to look after it: {error}")

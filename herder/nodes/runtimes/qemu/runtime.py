@@ -15,6 +15,7 @@ from herder.api import reasons
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
+from herder.kit import tasks
 from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused
 from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
@@ -59,7 +60,7 @@ class QemuRuntime:
             self._guests[guest.folder.guest] = guest
             if guest.state == "Running" and guest.record.started_at is None:
                 guest.keep(started_at=self._world.now())
-        self._trimming = asyncio.create_task(trimming.keep_short(self._logs))
+        self._trimming = tasks.keep_running(trimming.keep_short(self._logs), "shortening of logs")
 
     def end_guests_on_close(self, patience: float) -> None:
         """The node is shut down on purpose. Without this they live on, as after a crash."""
