@@ -266,7 +266,12 @@ class Identified:
     @property
     def controller_uid(self) -> str:
         """Identity of the owner that manages the object; empty where nobody does."""
-        return next((owner.uid for owner in self._meta.owner_references or () if owner.controller), "")
+        return self.controller.uid if self.controller is not None else ""
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object, as the object says."""
+        return next((owner for owner in self._meta.owner_references or () if owner.controller), None)
 
     @property
     def being_deleted(self) -> bool:

@@ -158,6 +158,8 @@ EXPIRED: Final = "Expired"
 # DataVolumes
 BOUND: Final = "Bound"
 IMPORT_FAILED: Final = "ImportFailed"
+IMPORT_FORBIDDEN: Final = "ImportForbidden"
+IMPORT_UNVERIFIED: Final = "ImportUnverified"
 CLONE_FAILED: Final = "CloneFailed"
 NOT_A_DISK_IMAGE: Final = "NotADiskImage"
 SOURCE_FORBIDDEN: Final = "SourceForbidden"

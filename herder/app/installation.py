@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from herder.api import account, core, roles, simulated_account
+from herder.api import account, core, node_role, roles, simulated_account
 from herder.api.crds import PART_OF, PRODUCT, crd_of
 from herder.api.registry import KINDS
 from herder.api.storage import storage_class
@@ -76,6 +76,7 @@ PARTS: Final[tuple[Callable[[], list[Document]], ...]] = (
     roles.roles,
     account.documents,
     simulated_account.documents,
+    node_role.documents,
     _classes,
 )
 

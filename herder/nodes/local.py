@@ -15,7 +15,7 @@ from herder.api.world import World
 from herder.kube.client import Client
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.endpoint import Endpoint
-from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFolder
+from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFolder, Verification
 from herder.nodes.moving import DiskNotes, Link
 from herder.nodes.moving.unix import UnixLink
 from herder.nodes.node import NodeSettings
@@ -71,7 +71,7 @@ class LocalNodes:
             runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as, wire)
             self._runtimes.append(runtime)
             settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
-            imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client))
+            imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client), Verification(client))
             parts = Parts(
                 volumes=NodeVolumes(client, StorageFolder(storage)),
                 imports=imports,

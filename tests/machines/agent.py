@@ -15,10 +15,11 @@ from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
-from herder.nodes.imports import Imports, ImportSettings, StorageFolder
+from herder.nodes.imports import Imports, ImportSettings, StorageFolder, Verification
 from herder.nodes.imports.mounted import FromCluster
 from herder.nodes.node import NodeSettings
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
+from tests.behaviour.test_node_agents import kubeconfig_of
 from tests.engines.engine import Engine
 from tests.engines.processes import Child, wait_until_file
 
@@ -27,11 +28,12 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def run_agent(engine: Engine, name: str, folder: Path, *, allow_local: bool = True) -> Generator[Child]:
-    """Its storage has its name; what it stores is in `folder`/storage."""
+    """As the node that it is, and no more. Its storage has its name; what it stores is in `folder`/storage."""
     ready = folder / "agent.ready"
     ready.unlink(missing_ok=True)
     local = ["--allow-local-imports"] if allow_local else []
-    command = [sys.executable, "-m", "tests.machines.agent", str(engine.kubeconfig), name, str(folder), *local]
+    kubeconfig = kubeconfig_of(engine, folder, name)
+    command = [sys.executable, "-m", "tests.machines.agent", str(kubeconfig), name, str(folder), *local]
     child = Child(command, folder / "agent.log", folder=ROOT)
     try:
         wait_until_file(ready, child, 60)
@@ -46,7 +48,7 @@ async def _run(kubeconfig: Path, name: str, folder: Path, allow_local: bool) -> 
     settings = NodeSettings(name=name, storage=name, tainted=True, labels={labels.RUNTIME: "importing"})
     async with Client(connect(kubeconfig, None, "herder-agent"), "herder-agent") as client, asyncio.TaskGroup() as group:
         storage = StorageFolder(folder / "storage")
-        imports = Imports(storage, world, ImportSettings(allow_local=allow_local), FromCluster(client))
+        imports = Imports(storage, world, ImportSettings(allow_local=allow_local), FromCluster(client), Verification(client))
         runtime = SimulatedRuntime(name, world, Network(), version="1")
         agent = NodeAgent(client, world, settings, runtime, Parts(NoVolumes(), imports=imports), CollectorRegistry())
         group.create_task(agent.run())

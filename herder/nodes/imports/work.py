@@ -20,6 +20,7 @@ from herder.nodes.imports.fetching import Request
 from herder.nodes.imports.filling import fill
 from herder.nodes.imports.folder import StorageFolder
 from herder.nodes.imports.underway import UnderWay, definition_of
+from herder.nodes.imports.verifying import Verifies
 from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.nodes.work import NotYet
 
@@ -41,8 +42,11 @@ class Mounted(Protocol):
 
 
 class Imports(UnderWay):
-    def __init__(self, folder: StorageFolder, world: World, settings: ImportSettings, mounted: Mounted) -> None:
+    def __init__(
+        self, folder: StorageFolder, world: World, settings: ImportSettings, mounted: Mounted, verification: Verifies
+    ) -> None:
         super().__init__()
+        self._verification = verification
         self._folder = folder
         self._world = world
         self._settings = settings
@@ -52,14 +56,20 @@ class Imports(UnderWay):
         if pod.uid in self._status:
             return
         definition = definition_of(pod)
+        # Whoever may create pods can write such an order: it is nothing but a claim until the API server vouches for it.
+        await self._verification.check(pod, definition)
         request = await self._request(pod, definition)
         self._status[pod.uid] = GuestStatus("Running", started_at=self._world.now(), imported=ImportReport())
         self._tasks[pod.uid] = watched(self._run(pod.uid, definition, request), "an import", pod=pod.name)
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
-        """Whoever was at it is gone. What is whole is known by its name; anything else is done once more."""
-        with contextlib.suppress(NotYet, Refused):
-            await self.start(pod)
+        """Whoever was at it is gone. What is whole is known by its name; anything else is done once more, where it still may be."""
+        try:
+            with contextlib.suppress(NotYet):
+                await self.start(pod)
+        except Refused as refusal:
+            self._status[pod.uid] = GuestStatus("Running", imported=ImportReport())
+            self._end(pod.uid, refusal.reason, str(refusal))
 
     async def _run(self, uid: str, definition: ImportDefinition, request: Request | None) -> None:
         try:

@@ -36,7 +36,7 @@ def importer_pod(
     document: Document, volume: DataVolume, target: PersistentVolume, source: PersistentVolume | None, attempt: int
 ) -> Document:
     own = part(document, "metadata")
-    definition = _definition(volume, target, source)
+    definition = definition_of(volume, target, source)
     return {
         "metadata": {
             "name": importer_name(volume.uid, attempt),
@@ -49,7 +49,8 @@ def importer_pod(
     }
 
 
-def _definition(volume: DataVolume, target: PersistentVolume, source: PersistentVolume | None) -> ImportDefinition:
+def definition_of(volume: DataVolume, target: PersistentVolume, source: PersistentVolume | None) -> ImportDefinition:
+    """What a node is to do for this DataVolume. The node makes it again from what it reads itself (verification.py)."""
     simulated = {k.removeprefix(labels.SIMULATED): v for k, v in volume.annotations.items() if k.startswith(labels.SIMULATED)}
     content = volume.spec.source
     return ImportDefinition(

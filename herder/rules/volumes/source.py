@@ -34,7 +34,7 @@ def source_problem(volume: DataVolume, source: Source, target: PersistentVolume 
     phase: DataVolumePhase = "PVCBound" if bound else "Pending"
     name = f"PersistentVolumeClaim {source.namespace}/{source.name}"
     # Before anything is told of it: whether it exists is the business of its namespace.
-    if not _allowed(volume, source):
+    if not is_allowed(volume, source):
         why = f"{name} may be copied by other namespaces only if its annotation {ALLOW_CLONE} names them ({volume.namespace})"
         return Shown(phase, reasons.SOURCE_FORBIDDEN, why, bound=bound)
     if source.claim is None:
@@ -49,7 +49,8 @@ def source_problem(volume: DataVolume, source: Source, target: PersistentVolume 
     return _unfit(volume, source, source.volume, target, name)
 
 
-def _allowed(volume: DataVolume, source: Source) -> bool:
+def is_allowed(volume: DataVolume, source: Source) -> bool:
+    """Of the own namespace always; of another one only where the claim itself names the one that wants to copy it."""
     if source.namespace == volume.namespace:
         return True
     written = source.claim.annotations.get(ALLOW_CLONE, "") if source.claim is not None else ""

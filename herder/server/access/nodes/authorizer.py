@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from herder.api import registry
 from herder.server.access.attributes import Attributes
-from herder.server.access.nodes.mounts import ACCOUNTS, CLAIMS, CONFIG_MAPS, SECRETS
+from herder.server.access.nodes.mounts import ACCOUNTS, CLAIMS, CONFIG_MAPS, DATA_VOLUMES, SECRETS
 from herder.server.access.nodes.placed import PlacedPods
 from herder.server.access.rbac import Decision
 from herder.server.access.rules import Grants, read_rules, slots_of
@@ -41,6 +42,7 @@ class NodeAuthorizer:
             ("", CONFIG_MAPS): self._reading,
             ("", CLAIMS): self._claim,
             ("", "persistentvolumes"): self._volume,
+            (registry.DATA_VOLUME.group, registry.DATA_VOLUME.plural): self._data_volume,
             ("", ACCOUNTS): self._account,
             ("", "nodes"): _node,
             ("", "pods"): self._pod,
@@ -73,7 +75,10 @@ class NodeAuthorizer:
         if what.subresource == "status":
             allowed = what.verb in ("update", "patch")
             return self._related(node, what) if allowed else Decision(False, "can only get/update/patch this type")
-        return _only_get(what) or self._related(node, what)
+        return _only_get(what) or _found(node, self._pods.names_claim(node, what.namespace, what.name))
+
+    def _data_volume(self, node: str, what: Attributes) -> Decision:
+        return _only_get(what) or _found(node, self._pods.names(node, DATA_VOLUMES, what.namespace, what.name))
 
     def _volume(self, node: str, what: Attributes) -> Decision:
         return _only_get(what) or _found(node, self._pods.names_volume(node, what.name))

@@ -1,14 +1,24 @@
-"""What a pod names: the Secrets, ConfigMaps, claims and the account without which its node cannot run it."""
+"""What a pod names: the Secrets, ConfigMaps, claims and the account without which its node cannot run it.
+
+Of a pod that fills or clears a volume also what it works for: by that its node finds out whether it may."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from herder.api import labels, registry
+
 Document = dict[str, Any]
 # A table and a name in the pod's namespace.
 Named = tuple[str, str]
 SECRETS, CONFIG_MAPS, CLAIMS, ACCOUNTS = "secrets", "configmaps", "persistentvolumeclaims", "serviceaccounts"
+VOLUMES, DATA_VOLUMES = "persistentvolumes", registry.DATA_VOLUME.crd_name
+# What importer pods work for.
+_WORKED_FOR = {
+    (registry.DATA_VOLUME.api_version, registry.DATA_VOLUME.kind): DATA_VOLUMES,
+    ("v1", "PersistentVolume"): VOLUMES,
+}
 CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 # Where sources of volumes keep the name of a Secret.
 _SECRET_FIELDS = ("secretRef", "nodePublishSecretRef")
@@ -16,7 +26,7 @@ _SECRET_FIELDS = ("secretRef", "nodePublishSecretRef")
 
 def named_by(pod: Document) -> frozenset[Named]:
     spec: Document = pod.get("spec") or {}
-    found = [*_of_spec(spec)]
+    found = [*_of_spec(spec), *_of_importer(pod["metadata"])]
     for volume in spec.get("volumes") or ():
         found += _of_volume(volume, pod["metadata"]["name"])
     for field in CONTAINERS:
@@ -29,6 +39,18 @@ def _of_spec(spec: Document) -> Iterator[Named]:
     yield ACCOUNTS, spec.get("serviceAccountName") or ""
     for reference in spec.get("imagePullSecrets") or ():
         yield SECRETS, _name(reference)
+
+
+def _of_importer(metadata: Document) -> Iterator[Named]:
+    """Only our controllers make a pod with this annotation: whose it is can be believed."""
+    if labels.IMPORT not in (metadata.get("annotations") or {}):
+        return
+    for owner in metadata.get("ownerReferences") or ():
+        table = _WORKED_FOR.get((owner.get("apiVersion"), owner.get("kind")))
+        if table is not None and owner.get("controller"):
+            yield table, owner.get("name") or ""
+            if table == DATA_VOLUMES:
+                yield CLAIMS, owner.get("name") or ""
 
 
 def _of_volume(volume: Document, pod: str) -> Iterator[Named]:

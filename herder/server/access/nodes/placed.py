@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
-from herder.server.access.nodes.mounts import CLAIMS, Named, named_by
+from herder.api.account import SYSTEM_NAMESPACE
+from herder.server.access.nodes.mounts import CLAIMS, DATA_VOLUMES, VOLUMES, Named, named_by
 from herder.server.store import DELETED, Change, Record, Store
 from herder.server.store.records import key_of
 
 PODS = "pods"
-VOLUMES = "persistentvolumes"
 
 
 class _Spec(msgspec.Struct, gc=False):
@@ -50,11 +52,40 @@ class PlacedPods:
         keys = (key for key in self._on.get(node, ()) if key.startswith(f"{namespace}/"))
         return any((table, name) in self._named_by(key) for key in keys)
 
+    def names_claim(self, node: str, namespace: str, name: str) -> bool:
+        """Whether a pod of this node names it, copies it, or clears the volume that was made for it."""
+        wanted = (namespace, name)
+        return self.names(node, CLAIMS, namespace, name) or wanted in self._copied(node) or wanted in self._cleared(node)
+
     def names_volume(self, node: str, name: str) -> bool:
-        """Whether it is behind a claim that a pod of this node names."""
-        record = self._store.get(VOLUMES, name)
+        """Whether it is behind a claim that a pod of this node names, or one of its pods clears it."""
+        if self.names(node, VOLUMES, SYSTEM_NAMESPACE, name):
+            return True
+        claim = self._claim_of(name)
+        return claim is not None and self.names_claim(node, *claim)
+
+    def _copied(self, node: str) -> Iterator[tuple[str, str]]:
+        """Claims that DataVolumes copy whose importers are on this node: of any namespace."""
+        for key in self._on.get(node, ()):
+            namespace = key.partition("/")[0]
+            for table, name in self._named_by(key):
+                record = self._store.get(DATA_VOLUMES, key_of(namespace, name)) if table == DATA_VOLUMES else None
+                if record is not None:
+                    source = ((record.document().get("spec") or {}).get("source") or {}).get("pvc") or {}
+                    yield source.get("namespace") or namespace, source.get("name") or ""
+
+    def _cleared(self, node: str) -> Iterator[tuple[str, str]]:
+        """Claims of the volumes that pods on this node clear."""
+        for key in self._on.get(node, ()):
+            for table, name in self._named_by(key) if key.startswith(f"{SYSTEM_NAMESPACE}/") else ():
+                claim = self._claim_of(name) if table == VOLUMES else None
+                if claim is not None:
+                    yield claim
+
+    def _claim_of(self, volume: str) -> tuple[str, str] | None:
+        record = self._store.get(VOLUMES, volume)
         claim = ((record.document().get("spec") or {}).get("claimRef") or {}) if record else {}
-        return bool(claim) and self.names(node, CLAIMS, claim.get("namespace") or "", claim.get("name") or "")
+        return (claim.get("namespace") or "", claim.get("name") or "") if claim else None
 
     def _named_by(self, key: str) -> frozenset[Named]:
         found = self._named.get(key)
