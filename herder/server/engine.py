@@ -28,7 +28,7 @@ class Engine:
         self.world = world
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
-        self.writes = Writes(store, world, self.access.guard, self.access.restriction.check_write, Others(store).problems)
+        self.writes = Writes(store, world, self.access.guard, self.access.restrict, Others(store).problems)
         self.templates = Templates()
         self.renewals = Renewals()
         self.hub = Hub(store)

@@ -47,7 +47,7 @@ async def test_install_registers_the_webhook_when_it_is_told_where_it_is(server:
     done = herder("install", "--kubeconfig", str(server.kubeconfig), "--webhook-service")
     assert done.returncode == 0, done.stderr
     assert "service/herder-webhook serverside-applied" in done.stdout
-    hook, _ = (await api.get(VALIDATING, "herder")).ok["webhooks"]
+    hook, *_ = (await api.get(VALIDATING, "herder")).ok["webhooks"]
     assert hook["clientConfig"]["service"] == {
         "namespace": "herder-system",
         "name": "herder-webhook",

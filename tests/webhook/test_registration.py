@@ -144,7 +144,7 @@ async def test_inside_a_cluster_the_service_is_registered(client: Client, api: A
 async def test_every_kind_of_ours_is_judged(client: Client, api: Api) -> None:
     registration = Registration(client, MovedWorld(0), some_settings())
     await registration.register()
-    webhook, _ = (await api.get(CONFIGURATIONS[0], NAME.name)).ok["webhooks"]
+    webhook, *_ = (await api.get(CONFIGURATIONS[0], NAME.name)).ok["webhooks"]
     assert {(rule["apiGroups"][0], rule["resources"][0]) for rule in webhook["rules"]} == {
         (info.group, info.plural) for info in registry.KINDS
     }

@@ -10,6 +10,7 @@ import msgspec
 from herder.api import defaulting, validation
 from herder.api.problems import Problem
 from herder.api.refusal import details_of, sentence_of
+from herder.api.reserved_annotations import CONTROLLERS, changed_annotations, problem
 from herder.kube.webhook.patches import difference
 from herder.kube.webhook.reviews import Answer, Question
 from herder.kube.webhook.rules import Rule
@@ -38,6 +39,16 @@ def mutate(question: Question) -> Answer:
     return Answer(patch=difference(question.object, completed))
 
 
+async def restrict(question: Question) -> Answer:
+    """Of annotations that nodes obey. Who may write them has been asked before us, by the registration's own conditions."""
+    pod = question.object or {}
+    changed = changed_annotations(pod, question.old_object)
+    # Where both are so, the owner says more: it is a controller of the cluster's that makes the pod, and not its fault.
+    owner = problem(changed, pod, by_controllers=True)
+    why = owner or problem(changed, pod, question.user_info.username == CONTROLLERS)
+    return Answer(refusal=_forbidden(question, why)) if why else ALLOWED
+
+
 async def _problems(question: Question, rules: Sequence[Rule]) -> list[Problem]:
     problems = _own_problems(question.object, question.old_object)
     for rule in rules:
@@ -63,6 +74,20 @@ def _refusal(question: Question, problems: Sequence[Problem]) -> Document:
         "reason": "Invalid",
         "details": details_of(*about),
         "code": 422,
+    }
+
+
+def _forbidden(question: Question, why: str) -> Document:
+    name = question.name or _name_in(question.object or {})
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f'{question.resource.resource} "{name}" is forbidden: {why}',
+        "reason": "Forbidden",
+        "details": {"name": name, "kind": question.resource.resource},
+        "code": 403,
     }
 
 

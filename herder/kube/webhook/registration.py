@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import structlog
 
+from herder.api.account import ACCOUNT
 from herder.api.crds import PART_OF, PRODUCT
 from herder.api.defaulting import DEFAULTERS
 from herder.api.registry import KINDS, KindInfo
+from herder.api.reserved_annotations import OWNERS, RESERVED
 from herder.api.validation import VALIDATORS
 from herder.api.world import World
 from herder.kube.client import Client
@@ -89,7 +91,9 @@ class Registration:
 
 def validating(settings: Settings, bundle: bytes, word: str = "") -> Document:
     kinds = [info for info in KINDS if (info.group, info.kind) in VALIDATORS]
-    return _configuration(_webhook("validate", kinds, settings, bundle), _evictions(settings, bundle, word))
+    return _configuration(
+        _webhook("validate", kinds, settings, bundle), _evictions(settings, bundle, word), restricting(settings, bundle)
+    )
 
 
 def mutating(settings: Settings, bundle: bytes) -> Document:
@@ -121,6 +125,51 @@ def _evictions(settings: Settings, bundle: bytes, word: str) -> Document:
         "timeoutSeconds": TIMEOUT_SECONDS,
         "admissionReviewVersions": ["v1"],
     }
+
+
+def restricting(settings: Settings, bundle: bytes) -> Document:
+    """Of pods, but only where an annotation that nodes obey changes, and not by who may give orders: other pods and our own
+    controllers never depend on us. Without an answer it is refused. Annotations of a binding become those of its pod."""
+    resources = ["pods", "pods/status", "pods/ephemeralcontainers", "pods/resize", "pods/binding", "bindings"]
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "resources": resources,
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Namespaced",
+    }
+    return {
+        "name": "restrict.herder.dev",
+        "clientConfig": {**_address("restrict", settings), "caBundle": base64.b64encode(bundle).decode()},
+        "rules": [rule],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{"name": "orders-to-nodes-by-others", "expression": orders_by_others(settings.namespace)}],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "admissionReviewVersions": ["v1"],
+    }
+
+
+def orders_by_others(namespace: str) -> str:
+    """In CEL. One expression, so that nobody's rights are asked for where no such annotation changes."""
+    names = ", ".join(f"'{name}'" for name in RESERVED)
+    changed = f"[{names}].exists(a, {_annotation('object')} != (oldObject == null ? [] : {_annotation('oldObject')}))"
+    account = f"authorizer.group('').resource('serviceaccounts').namespace('{namespace}').name('{ACCOUNT}')"
+    may = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{ACCOUNT}' || {account}.check('impersonate').allowed()"
+    owners = " || ".join(_is_owner(group, kind) for group, kind in OWNERS)
+    controlled = f"object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && !({owners}))"
+    return f"{changed} && (!({may}) || has(object.metadata.ownerReferences) && {controlled})"
+
+
+def _annotation(of: str) -> str:
+    """A list of its value, which is empty where there is none: an annotation may be the empty text, too."""
+    return f"(has({of}.metadata.annotations) && a in {of}.metadata.annotations ? [{of}.metadata.annotations[a]] : [])"
+
+
+def _is_owner(group: str, kind: str) -> str:
+    version = f"o.apiVersion.startsWith('{group}/')" if group else "o.apiVersion == 'v1'"
+    return f"o.kind == '{kind}' && {version}"
 
 
 def _webhook(path: str, kinds: list[KindInfo], settings: Settings, bundle: bytes) -> Document:

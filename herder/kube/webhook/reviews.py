@@ -29,6 +29,10 @@ class GroupResource(msgspec.Struct, frozen=True):
     resource: str = ""
 
 
+class UserInfo(msgspec.Struct, frozen=True):
+    username: str = ""
+
+
 class Question(msgspec.Struct, frozen=True, rename="camel"):
     """One write that somebody wants to make. With `dry_run` it will not be kept; we change nothing outside in any case."""
 
@@ -42,6 +46,7 @@ class Question(msgspec.Struct, frozen=True, rename="camel"):
     object: Document | None = None
     old_object: Document | None = None
     dry_run: bool | None = None
+    user_info: UserInfo = UserInfo()
 
 
 class Review(msgspec.Struct, frozen=True, rename="camel"):

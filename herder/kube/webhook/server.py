@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
-from herder.kube.webhook.deciding import mutate, validate
+from herder.kube.webhook.deciding import mutate, restrict, validate
 from herder.kube.webhook.metrics import Metrics, Result
 from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
 from herder.kube.webhook.rules import Evictions, Rule
@@ -77,6 +77,7 @@ class ReviewServer:
         app = web.Application(client_max_size=BODY_LIMIT, middlewares=[self._listener.middleware])
         app.router.add_post("/validate", self._validate)
         app.router.add_post("/mutate", self._mutate)
+        app.router.add_post("/restrict", self._restrict)
         app.router.add_post("/evict/{word}", self._evict)
         app.router.add_get("/healthz", _healthy)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE)
@@ -96,6 +97,9 @@ class ReviewServer:
 
     async def _mutate(self, request: web.Request) -> web.Response:
         return await self._answer(request, _mutated)
+
+    async def _restrict(self, request: web.Request) -> web.Response:
+        return await self._answer(request, restrict)
 
     async def _evict(self, request: web.Request) -> web.Response:
         """Its answer may move a guest: not for whoever happens to reach the port."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from herder.api.world import World
 from herder.server.access.accounts import Accounts, InvalidToken
@@ -14,8 +15,10 @@ from herder.server.access.nodes.identity import node_of
 from herder.server.access.nodes.placed import PlacedPods
 from herder.server.access.nodes.restriction import NodeRestriction
 from herder.server.access.rbac import Decision, Rbac
+from herder.server.access.reserved import ReservedAnnotations
 from herder.server.access.tokens import Signer
 from herder.server.request import ANONYMOUS, MASTERS, Request, Target, User
+from herder.server.served import Served
 from herder.server.status import unauthorized
 from herder.server.store import Store
 
@@ -24,6 +27,7 @@ ALWAYS_OPEN = frozenset({"/healthz", "/livez", "/readyz"})
 # What is answered even when too much is going on.
 PUBLIC_PATHS = ALWAYS_OPEN | {"/version", "/version/"}
 ALLOWED = Decision(True)
+Document = dict[str, Any]
 
 
 class Access:
@@ -33,6 +37,7 @@ class Access:
         pods = PlacedPods(store)
         self.nodes = NodeAuthorizer(pods)
         self.restriction = NodeRestriction()
+        self.reserved = ReservedAnnotations(self.allows)
         self.guard = Guard(self.rbac, self.allows)
 
     # --- who it is ---------------------------------------------------------------------------------------------------------------
@@ -52,6 +57,13 @@ class Access:
 
     def impersonated(self, user: User, headers: Mapping[str, str]) -> User:
         return impersonated(user, headers, self.require)
+
+    # --- what they may write ------------------------------------------------------------------------------------------------------
+
+    def restrict(self, served: Served, new: Document, old: Document | None, user: User, subresource: str) -> None:
+        """Refuses what they may not make of an object that they may write."""
+        self.restriction.check_write(served, new, old, user, subresource)
+        self.reserved.check_write(served, new, old, user)
 
     # --- what they may do --------------------------------------------------------------------------------------------------------
 

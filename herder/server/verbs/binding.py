@@ -25,6 +25,8 @@ async def bind(engine: Engine, served: Served, target: Target, request: Request)
     check_namespace_open(engine, order, target.namespace, target.name)
     check_name(document, target, "Binding")
     _check_target(document.get("target") or {})
+    # What it says of annotations becomes the pod's.
+    engine.access.reserved.check_write(served, {"metadata": document["metadata"]}, None, request.user)
     key = key_of(target.namespace, target.name)
     await engine.writes.amend(served, key, lambda pod: _placed(served, pod, document, engine.world.now()), request.dry_run)
     return carried_out(request)
