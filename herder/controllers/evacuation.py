@@ -8,7 +8,7 @@ from herder.api.kinds import VirtualMachineInstance
 from herder.controllers.hands import Hands
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import BY_OWNER, Cache, Change, Index, Stored, view_of
+from herder.kube.cache import BY_OWNER, Cache, Change, Index, Stored, owned, view_of
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import AlreadyExists
@@ -73,7 +73,7 @@ class Evacuation:
     def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> EvacuationSnapshot:
         status = stored.view.status
         node = status.node_name if status is not None else None
-        budgets = self._budgets.by(BY_OWNER, stored.uid)
+        budgets = self._budgets.by(BY_OWNER, owned(stored.key.namespace, stored.uid))
         return EvacuationSnapshot(
             instance=stored.view,
             node=self._nodes.get(Key("", node)) if node else None,

@@ -14,7 +14,7 @@ from herder.controllers.launchers import LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, view_of
+from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, owned, view_of
 from herder.kube.client import Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
@@ -187,7 +187,7 @@ class Instances:
 
     def _launchers(self, stored: Stored[VirtualMachineInstance]) -> list[Pod]:
         """And the one that has the guest, even where somebody took its label or its owner away: the guest runs on."""
-        pods = self._pods.by(LAUNCHERS_OF, stored.uid)
+        pods = self._pods.by(LAUNCHERS_OF, owned(stored.key.namespace, stored.uid))
         name = launcher_of(stored.view)
         if name is None or any(pod.name == name for pod in pods):
             return pods

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from herder.api import labels
-from herder.kube.cache import Index, Stored
+from herder.kube.cache import Index, Stored, owned
 
 
 def _is_launcher(stored: Stored[Any]) -> bool:
@@ -17,10 +17,10 @@ def _is_launcher(stored: Stored[Any]) -> bool:
 
 def _instances(stored: Stored[Any]) -> Iterable[str]:
     """Other pods may name an instance as an owner, so that they go with it: they are no business of ours."""
-    return [owner.uid for owner in stored.owners] if _is_launcher(stored) else ()
+    return [owned(stored.key.namespace, owner.uid) for owner in stored.owners] if _is_launcher(stored) else ()
 
 
-# By the uid of the instance.
+# By the namespace and the uid of the instance (`owned`): pods of other namespaces may say what they like.
 LAUNCHERS_OF: Index[Any] = Index("launched instance", _instances, attrgetter("owners", "labels"))
 LAUNCHERS_IN: Index[Any] = Index(
     "launcher's namespace", lambda stored: (stored.key.namespace,) if _is_launcher(stored) else (), attrgetter("labels")

@@ -13,7 +13,7 @@ from herder.controllers.launchers import LAUNCHERS_IN, LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import Change, Stored, view_of
+from herder.kube.cache import Change, Stored, owned, view_of
 from herder.kube.kit import Kit
 from herder.kube.resources import (
     CLAIMS,
@@ -108,7 +108,7 @@ class Looking:
     def _pods(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None) -> tuple[Pod, ...]:
         """Of an instance that is gone: those that remember this migration."""
         if instance is not None:
-            found = self.pods.by(LAUNCHERS_OF, instance.uid)
+            found = self.pods.by(LAUNCHERS_OF, owned(instance.namespace, instance.uid))
         else:
             found = [pod for pod in self.pods.by(LAUNCHERS_IN, migration.namespace) if self._remembers(pod, migration)]
         return tuple(sorted(found, key=lambda pod: (str(pod.metadata.creation_timestamp), pod.name)))

@@ -12,7 +12,7 @@ from herder.api.kinds import DataVolume
 from herder.controllers.hands import Hands
 from herder.controllers.nodes import BoundNodes
 from herder.controllers.volumes.using import BY_CLAIM, claim_value, writer_of
-from herder.kube.cache import BY_NODE, BY_OWNER, Change, Index, Stored
+from herder.kube.cache import BY_NODE, BY_OWNER, Change, Index, Stored, owned
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.kit import Kit
@@ -106,7 +106,7 @@ class DataVolumes:
 
     async def _snapshot(self, stored: Stored[DataVolume]) -> DataVolumeSnapshot:
         claim = self._claims.get(stored.key)
-        pods = tuple(self._pods.by(BY_OWNER, stored.uid))
+        pods = tuple(self._pods.by(BY_OWNER, owned(stored.key.namespace, stored.uid)))
         nodes = await self._bound.of(pods)
         return DataVolumeSnapshot(
             data_volume=stored.view,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from herder.api.core import Deployment, ReplicaSet
-from herder.kube.cache import BY_OWNER, Cache, Index, Stored
+from herder.kube.cache import BY_OWNER, Cache, Index, Stored, owned
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import Conflict, Invalid, NotFound
 from herder.kube.resources import Resource, key_of
@@ -35,7 +35,7 @@ class Claims:
 
     async def of(self, owner: Owner) -> None:
         """Afterwards what is to belong to it does, and nothing else."""
-        candidates = [*self._cache.by(BY_OWNER, owner.uid), *self._cache.by(BY_ORPHAN, owner.namespace)]
+        candidates = [*self._cache.by(BY_OWNER, owned(owner.namespace, owner.uid)), *self._cache.by(BY_ORPHAN, owner.namespace)]
         found = claim(owner, candidates)
         if found.adopt and not await self._stays(owner):
             return

@@ -11,7 +11,7 @@ from herder.api.core import Deployment, ReplicaSet
 from herder.controllers.hands import Hands
 from herder.controllers.workloads.claims import Claims
 from herder.controllers.workloads.refusals import is_refusal
-from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored
+from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored, owned
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import AlreadyExists, ApiStatusError, NotFound
@@ -122,7 +122,7 @@ class Deployments:
         await self._hands.patch(self._sets, one, {**change.patch, "metadata": metadata})
 
     def _snapshot(self, stored: Stored[Deployment]) -> DeploymentSnapshot:
-        sets = [self._sets.stored(key) for key in self._sets.keys_by(BY_OWNER, stored.uid)]
+        sets = [self._sets.stored(key) for key in self._sets.keys_by(BY_OWNER, owned(stored.key.namespace, stored.uid))]
         ours = [one for one in sets if one is not None and one.controller is not None and one.controller.uid == stored.uid]
         document: dict[str, Any] = msgspec.json.decode(stored.raw)
         running = frozenset(one.key.name for one in ours if self._runs(one))
@@ -131,7 +131,7 @@ class Deployments:
         )
 
     def _runs(self, one: Stored[ReplicaSet]) -> bool:
-        pods = self._pods.by(BY_OWNER, one.uid)
+        pods = self._pods.by(BY_OWNER, owned(one.key.namespace, one.uid))
         return any(pod.controller_uid == one.uid and pod.status.phase not in FINISHED for pod in pods)
 
 

@@ -14,7 +14,7 @@ from herder.api.core import Pod, ReplicaSet
 from herder.controllers.hands import Hands
 from herder.controllers.workloads.claims import Claims
 from herder.controllers.workloads.refusals import is_ending, is_refusal
-from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored
+from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored, owned
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import ApiStatusError, KubeError, ServerFailed
@@ -127,7 +127,9 @@ class ReplicaSets:
 
     def _snapshot(self, stored: Stored[ReplicaSet]) -> ReplicaSetSnapshot:
         owner = stored.controller
-        siblings: tuple[Key, ...] = self._sets.keys_by(BY_OWNER, owner.uid) if owner is not None else ()
+        siblings: tuple[Key, ...] = (
+            self._sets.keys_by(BY_OWNER, owned(stored.key.namespace, owner.uid)) if owner is not None else ()
+        )
         sets = [found for key in siblings if (found := self._sets.stored(key)) is not None]
         related = tuple(pod for one in sets for pod in self._of(one))
         document: dict[str, Any] = msgspec.json.decode(stored.raw)
@@ -135,7 +137,7 @@ class ReplicaSets:
 
     def _of(self, stored: Stored[ReplicaSet]) -> list[Pod]:
         """Those that it manages; one may own a pod and not manage it."""
-        return [pod for pod in self._pods.by(BY_OWNER, stored.uid) if pod.controller_uid == stored.uid]
+        return [pod for pod in self._pods.by(BY_OWNER, owned(stored.key.namespace, stored.uid)) if pod.controller_uid == stored.uid]
 
 
 async def _all_of(steps: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -2,7 +2,7 @@
 
 from herder.kube.cache.cache import Cache
 from herder.kube.cache.caches import Caches
-from herder.kube.cache.indexes import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Index, label
+from herder.kube.cache.indexes import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Index, label, owned
 from herder.kube.cache.metrics import CacheMetrics
 from herder.kube.cache.stored import Change, Owner, Stored, view_of
 
@@ -19,5 +19,6 @@ __all__ = [
     "Owner",
     "Stored",
     "label",
+    "owned",
     "view_of",
 ]

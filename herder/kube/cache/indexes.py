@@ -31,9 +31,17 @@ def label(key: str, value: str) -> str:
     return f"{key}={value}"
 
 
+def owned(namespace: str, uid: str) -> str:
+    """How BY_OWNER wants to be asked: for what is in the owner's namespace."""
+    return f"{namespace}/{uid}"
+
+
 BY_NAMESPACE: Index[Any] = Index("namespace", lambda stored: (stored.key.namespace,), attrgetter("key"))
-# By uid: another object of the owner's name is not the owner.
-BY_OWNER: Index[Any] = Index("owner", lambda stored: [owner.uid for owner in stored.owners], attrgetter("owners"))
+# By uid: another object of the owner's name is not the owner. And only in the owner's namespace: whoever may create objects in
+# another one could write any uid into them, and be taken for its own.
+BY_OWNER: Index[Any] = Index(
+    "owner", lambda stored: [owned(stored.key.namespace, owner.uid) for owner in stored.owners], attrgetter("owners")
+)
 BY_NODE: Index[Any] = Index("node", lambda stored: (stored.node,) if stored.node else (), attrgetter("node"))
 BY_LABEL: Index[Any] = Index(
     "label", lambda stored: [f"{key}={value}" for key, value in stored.labels.items()], attrgetter("labels")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.kube.cache import BY_OWNER
+from herder.kube.cache import BY_OWNER, owned
 from herder.kube.controller import DONE, Result
 from herder.kube.errors import KubeError, error_from
 from herder.kube.kit import Kit
@@ -19,7 +19,7 @@ class GeneratesNames(FlockController):
     """A child whose name does not follow from its parent's: whoever does not know that it made one makes another."""
 
     async def carry_out(self, flock: Flock, plan: Plan) -> None:
-        missing = flock.spec.sheep - len(self.sheep.by(BY_OWNER, flock.uid))
+        missing = flock.spec.sheep - len(self.sheep.by(BY_OWNER, owned(flock.namespace, flock.uid)))
         status = {**plan.status, "sheep": flock.spec.sheep, "phase": "Resting"} if plan.status else None
         await super().carry_out(
             flock, Plan(create=plan.create[: max(missing, 0)], status=None if _is_said(flock, status) else status)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from herder.api.core import ConfigMap
-from herder.kube.cache import BY_OWNER
+from herder.kube.cache import BY_OWNER, owned
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import AlreadyExists, NotFound
@@ -32,7 +32,7 @@ class FlockController:
         flock = self.flocks.get(key)
         if flock is None or flock.being_deleted:
             return DONE  # what it owned goes with it
-        plan = plan_flock(flock, self.sheep.by(BY_OWNER, flock.uid), self.world.now())
+        plan = plan_flock(flock, self.sheep.by(BY_OWNER, owned(flock.namespace, flock.uid)), self.world.now())
         await self.carry_out(flock, plan)
         return DONE if plan.next_look is None else Later(plan.next_look)
 

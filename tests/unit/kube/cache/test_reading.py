@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from herder.api.core import ConfigMap
-from herder.kube.cache import BY_LABEL, BY_NODE, BY_OWNER, Caches, Change, Index, label
+from herder.kube.cache import BY_LABEL, BY_NODE, BY_OWNER, Caches, Change, Index, label, owned
 from herder.kube.cache.collector import collector_off
 from herder.kube.client import Client, Selection
 from herder.kube.errors import Unreadable
@@ -90,13 +90,13 @@ def test_objects_are_found_by_labels_and_owners(play: Play) -> None:
             await rig.direct.create(CONFIG_MAPS, {"metadata": metadata}, "default")
         rig.start()
         await rig.cache.wait_synced()
-        assert rig.cache.keys_by(BY_OWNER, uid) == (_key("y"), _key("z"))
+        assert rig.cache.keys_by(BY_OWNER, owned("default", uid)) == (_key("y"), _key("z"))
         assert [one.name for one in rig.cache.by(BY_LABEL, label("app", "x"))] == ["y", "z"]
         stored = rig.cache.stored(_key("y"))
         assert stored is not None and stored.controller is not None and stored.controller.name == "o"
         changed = await rig.direct.patch(CONFIG_MAPS, _key("y"), {"metadata": {"labels": {"app": "w"}, "ownerReferences": None}})
         await rig.cache.wait_seen(changed.metadata.resource_version or "")
-        assert rig.cache.keys_by(BY_OWNER, uid) == (_key("z"),)
+        assert rig.cache.keys_by(BY_OWNER, owned("default", uid)) == (_key("z"),)
         assert rig.cache.keys_by(BY_LABEL, "app=x") == (_key("z"),)
         assert rig.cache.keys_by(BY_LABEL, "app=w") == (_key("y"),)
 
