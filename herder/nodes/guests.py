@@ -81,6 +81,10 @@ class Guests:
 
     async def _order(self, pod: Pod) -> Order:
         definition = _definition(pod)
+        if definition.instance.namespace != pod.namespace:
+            # Who it is decides from whom it takes memory (named_shape): never anybody of another namespace.
+            said = f"{definition.instance.namespace}/{definition.instance.name}"
+            raise Refused(reasons.UNSUPPORTED, f"the pod says that it is for instance {said}, and is in namespace {pod.namespace}")
         return Order(pod.uid, definition, await self._volumes.resolve(pod, definition))
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:

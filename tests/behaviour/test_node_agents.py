@@ -22,7 +22,7 @@ from tests.engines.restartable import Restartable, restartable
 from tests.engines.waiting import eventually
 
 VM_HOST = {"key": "herder.dev/vm-host", "effect": "NoSchedule"}
-GUEST = {"instance": {"namespace": "n", "name": "i", "uid": "u"}, "spec": {"domain": {"devices": {}}}}
+GUEST: Json = {"instance": {"name": "i", "uid": "u"}, "spec": {"domain": {"devices": {}}}}
 
 
 def kubeconfig_of(engine: Engine, folder: Path, name: str) -> Path:
@@ -70,7 +70,8 @@ async def ready(api: Api, name: str, other_than: str = "") -> Json:
 
 
 async def guest(api: Api, namespace: str, name: str, node: str) -> None:
-    body = pod(name, {"annotations": {"herder.dev/guest": json.dumps(GUEST)}})
+    definition = {**GUEST, "instance": {**GUEST["instance"], "namespace": namespace}}
+    body = pod(name, {"annotations": {"herder.dev/guest": json.dumps(definition)}})
     body["spec"] |= {"nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": 30}
     (await api.create(PODS, body, namespace)).ok  # noqa: B018
 

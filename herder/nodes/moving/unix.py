@@ -37,13 +37,19 @@ class UnixLink:
         self._server.began(await asyncio.start_unix_server(came, sock=qmp.listen(self._path)))
 
     async def ask(self, address: str, node: str, request: Request) -> Answer:
-        if not address.startswith(SCHEME):
+        path = Path(address.removeprefix(SCHEME))
+        if not address.startswith(SCHEME) or not self._is_agent(path):
             raise Unreachable(f"this node reaches only those of its own machine, and {address} is none of them")
 
         async def dial() -> Streams:
-            return await asyncio.open_unix_connection(sock=qmp.connect(Path(address.removeprefix(SCHEME))))
+            return await asyncio.open_unix_connection(sock=qmp.connect(path))
 
         return await self._caller.ask(address, dial, request)
+
+    def _is_agent(self, path: Path) -> bool:
+        """Each node has a folder of its own beside ours. The address stands in an annotation: it must not lead to just any socket
+        of this machine, which we may open and others may not."""
+        return path.name == self._path.name and path.parent.parent == self._path.parent.parent and ".." not in path.parts
 
     async def close(self) -> None:
         self._caller.close()

@@ -7,7 +7,7 @@ of their agent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -127,6 +127,12 @@ class Console(Protocol):
     async def close(self) -> None: ...
 
 
+def named_shape(definition: GuestDefinition, shape: Mapping[str, str]) -> dict[str, str]:
+    """With whose guest it is: whatever an order says, no memory goes from one instance to another."""
+    owner = definition.instance
+    return {**shape, "instance": f"{owner.namespace}/{owner.name} {owner.uid}"}
+
+
 class Runtime(Protocol):
     async def open(self, changed: Callable[[str], None]) -> None:
         """Finds again what runs already. `changed(guest)` is called whenever the status of a guest may be another: nobody polls."""
@@ -165,7 +171,8 @@ class Runtime(Protocol):
     # Moving: herder/nodes/moving builds the hand-over between two agents on these.
 
     def shape(self, guest: str) -> dict[str, str]:
-        """What both sides must have alike, in words: machine, cpu, smp, devices, memory. Compared before a byte is sent."""
+        """What both sides must have alike, in words: whose it is, machine, cpu, smp, devices, memory. Compared before a byte is
+        sent."""
         ...
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:

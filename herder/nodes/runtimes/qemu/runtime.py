@@ -16,7 +16,7 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.kit import tasks
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused, named_shape
 from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
@@ -169,7 +169,8 @@ class QemuRuntime:
         return guest.waits_at
 
     def shape(self, guest: str) -> dict[str, str]:
-        return self._guests[guest].record.shape
+        record = self._guests[guest].record
+        return named_shape(record.definition, record.shape)
 
     async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         if self.description.cannot_migrate:

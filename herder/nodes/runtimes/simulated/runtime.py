@@ -14,7 +14,7 @@ from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Moved, MoveState, Order, Refused
+from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Moved, MoveState, Order, Refused, named_shape
 from herder.nodes.runtimes.simulated import copying
 from herder.nodes.runtimes.simulated.console import LogReader, SimulatedConsole
 from herder.nodes.runtimes.simulated.guest import Guest, SavedMemory
@@ -140,14 +140,16 @@ class SimulatedRuntime:
     def shape(self, guest: str) -> dict[str, str]:
         started = self._guests[guest].started
         cpu = started.cpu or StartedCPU()
-        devices = self._guests[guest].order.definition.spec.domain.devices
-        return {
+        definition = self._guests[guest].order.definition
+        devices = definition.spec.domain.devices
+        shape = {
             "machine": started.machine_type,
             "cpu": f"{cpu.vendor} {cpu.model}",
             "smp": f"{cpu.sockets} sockets, {cpu.cores} cores, {cpu.threads} threads",
             "memory": f"{started.memory_bytes} bytes",
             "devices": ", ".join(one.name for one in (devices.disks if devices else None) or ()) or "none",
         }
+        return named_shape(definition, shape)
 
     async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:
         found = self._guests.get(guest)

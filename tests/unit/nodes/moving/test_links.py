@@ -39,10 +39,31 @@ async def opened(link: Link, agent: Agent | None = None) -> AsyncGenerator[Link]
 
 async def test_agents_of_one_machine_talk_over_a_socket(tmp_path: Path) -> None:
     target = Agent()
-    async with opened(UnixLink(tmp_path / "a" / "agent.socket")) as one, opened(UnixLink(tmp_path / "b.socket"), target) as other:
+    mine, theirs = (UnixLink(tmp_path / name / "agent.socket") for name in ("node-1", "node-2"))
+    async with opened(mine) as one, opened(theirs, target) as other:
         assert await one.ask(other.address, "node-2", HELLO) == Ready("there", "token")
         assert await one.ask(other.address, "node-2", RESUME) == Resumed()
         assert [request for request, _ in target.asked] == [HELLO, RESUME]
+
+
+@pytest.mark.parametrize("place", ["docker.sock", "node-1/guests/agent.socket", "node-2/qmp.socket", "node-1/../../agent.socket"])
+async def test_no_socket_but_that_of_an_agent_is_ever_opened(tmp_path: Path, place: str) -> None:
+    """Where it is to go stands in an annotation of a pod."""
+    came = asyncio.Event()
+
+    async def somebody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.set()
+        writer.close()
+
+    path = tmp_path / "nodes" / place
+    (tmp_path / "nodes" / "node-1").mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    server = await asyncio.start_unix_server(somebody, path)
+    async with opened(UnixLink(tmp_path / "nodes" / "node-1" / "agent.socket")) as link:
+        with pytest.raises(Unreachable, match="only those of its own machine"):
+            await link.ask(f"unix:{path}", "node-2", HELLO)
+    assert not came.is_set()
+    server.close()
 
 
 async def test_a_socket_may_be_deep_down_in_folders(tmp_path: Path) -> None:
@@ -52,8 +73,8 @@ async def test_a_socket_may_be_deep_down_in_folders(tmp_path: Path) -> None:
 
 
 async def test_nobody_there_is_unreachable_and_may_come_back(tmp_path: Path) -> None:
-    path = tmp_path / "agent.socket"
-    caller = UnixLink(tmp_path / "caller.socket")
+    path = tmp_path / "node-2" / "agent.socket"
+    caller = UnixLink(tmp_path / "node-1" / "agent.socket")
     with pytest.raises(Unreachable):
         await caller.ask(f"unix:{path}", "node-2", RESUME)
     for _ in range(2):
@@ -103,10 +124,12 @@ async def test_an_agent_that_never_answers_is_unreachable(tmp_path: Path, monkey
         await reader.read()
         writer.close()
 
-    server = await asyncio.start_unix_server(silent, tmp_path / "agent.socket")
-    caller = UnixLink(tmp_path / "caller.socket")
-    with pytest.raises(Unreachable):
-        await caller.ask(f"unix:{tmp_path / 'agent.socket'}", "node-2", RESUME)
+    path = tmp_path / "node-2" / "agent.socket"
+    path.parent.mkdir()
+    server = await asyncio.start_unix_server(silent, path)
+    caller = UnixLink(tmp_path / "node-1" / "agent.socket")
+    with pytest.raises(Unreachable, match="TimeoutError"):
+        await caller.ask(f"unix:{path}", "node-2", RESUME)
     server.close()
 
 
