@@ -104,11 +104,13 @@ def test_deleting_is_allowed_whatever_the_object_is() -> None:
     assert not mutate(question).patch
 
 
-def test_an_object_that_a_newer_rule_refuses_can_be_labelled_but_not_changed() -> None:
+def test_an_object_that_a_newer_rule_refuses_can_be_changed_but_not_made_wrong_in_another_way() -> None:
     labelled = {**BAD_MACHINE, "metadata": {"name": "a", "labels": {"x": "y"}}}
     assert validate(_read(_question(labelled, BAD_MACHINE, "UPDATE"))).refusal is None
     started = {**BAD_MACHINE, "spec": {**BAD_MACHINE["spec"], "running": True}}
-    assert validate(_read(_question(started, BAD_MACHINE, "UPDATE"))).refusal is not None
+    assert validate(_read(_question(started, BAD_MACHINE, "UPDATE"))).refusal is None
+    worse = _machine(memory={"guest": "4Gi"}, resources={"limits": {"memory": "1Gi"}})
+    assert validate(_read(_question(worse, BAD_MACHINE, "UPDATE"))).refusal is not None
 
 
 def test_an_annotation_that_a_rule_reads_is_judged_unless_the_object_ends() -> None:
