@@ -48,10 +48,7 @@ class _Started:
 
 @contextmanager
 def run_kubernetes(folder: Path) -> Generator[Engine]:
-    with _run_api_server(folder) as (engine, start):
-        # Only now: started earlier they would sleep for seconds before they try again.
-        manager = start(controller_manager_command(folder, engine))
-        start(_scheduler(engine))
+    with run_cluster(folder) as (engine, start, manager):
         (port,) = free_ports(1)
         registered = folder / "webhook.registered"
         webhook = Child(webhook_command(engine, port, registered), folder / "webhook.log", folder=_ROOT)
@@ -59,6 +56,23 @@ def run_kubernetes(folder: Path) -> Generator[Engine]:
         _wait_for_controllers(manager)
         wait_until_file(registered, webhook, 30)
         yield engine
+
+
+@contextmanager
+def run_kubernetes_alone(folder: Path) -> Generator[Engine]:
+    """Without our webhook: nobody asks our rules."""
+    with run_cluster(folder) as (engine, _, manager):
+        _wait_for_controllers(manager)
+        yield engine
+
+
+@contextmanager
+def run_cluster(folder: Path) -> Generator[tuple[Engine, "_Started", Child]]:
+    with _run_api_server(folder) as (engine, start):
+        # Only now: started earlier they would sleep for seconds before they try again.
+        manager = start(controller_manager_command(folder, engine))
+        start(_scheduler(engine))
+        yield engine, start, manager
 
 
 @contextmanager
