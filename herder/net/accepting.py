@@ -27,7 +27,7 @@ class Acceptor:
         self._listener = listener
         self._came = came
         self._spare = spare
-        self._warn = Occasional(log.warning)
+        self._warn = Occasional(log)
         self._pausing: asyncio.TimerHandle | None = None
 
     def start(self) -> None:

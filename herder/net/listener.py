@@ -46,7 +46,7 @@ class Listener:
         self._visitors: dict[asyncio.BaseTransport, Visitor] = {}
         self._opening: set[asyncio.Task[None]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
-        self._warn = Occasional(log.warning)
+        self._warn = Occasional(log)
         self.crowd = Crowd(limits, lambda: asyncio.get_running_loop().time())
 
     def start(self, listener: socket.socket, factory: Factory) -> None:

@@ -10,10 +10,10 @@ EVERY = 30.0
 
 
 class Occasional:
-    def __init__(self, say: Callable[..., Any], seconds: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
-        """`say` is a method of a logger."""
-        self._say = say
-        self._seconds = seconds
+    def __init__(self, log: Any, level: str = "warning", clock: Callable[[], float] = time.monotonic) -> None:
+        """`log` is a logger of structlog."""
+        self._log = log
+        self._level = level
         self._clock = clock
         self._next = float("-inf")
         self._unsaid = 0
@@ -23,7 +23,7 @@ class Occasional:
         if now < self._next:
             self._unsaid += 1
             return
-        self._next = now + self._seconds
+        self._next = now + EVERY
         more = {"unsaid": self._unsaid} if self._unsaid else {}
         self._unsaid = 0
-        self._say(event, **fields, **more)
+        getattr(self._log, self._level)(event, **fields, **more)

@@ -56,7 +56,7 @@ class Endpoint:
         self._callers = callers
         self._world = world
         self._listener = Listener(limits or limits_of(min(MOST_CONNECTIONS, file_limit() // 4)), tls)
-        self._sent_away = Occasional(log.warning)
+        self._sent_away = Occasional(log)
         self._places: list[Pods] = []
         self._runner: web.AppRunner | None = None
         self.port = 0

@@ -120,8 +120,8 @@ class Server:
     def began(self, server: asyncio.Server) -> None:
         self._server = server
 
-    def take(self, streams: Streams, answering: Answering, node: str | None) -> None:
-        watched(serve(streams, answering, node), "a talk with another agent", kept_in=self._tasks, node=node)
+    def take(self, streams: Streams, answering: Answering, node: str | None) -> asyncio.Task[None]:
+        return watched(serve(streams, answering, node), "a talk with another agent", kept_in=self._tasks, node=node)
 
     async def close(self) -> None:
         if self._server is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import socket
 from pathlib import Path
 
@@ -16,8 +15,10 @@ import structlog
 from herder.api import reasons
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.world import World
+from herder.net.occasional import Occasional
 from herder.nodes.runtimes.base import Refused
 from herder.nodes.runtimes.qemu import qmp, wire
+from herder.nodes.runtimes.qemu.admitting import first_with
 from herder.nodes.runtimes.qemu.guest import Guest
 from herder.nodes.runtimes.qemu.process import RunAs
 from herder.nodes.runtimes.qemu.progress import capabilities
@@ -28,7 +29,7 @@ from herder.nodes.runtimes.qemu.wire import TCP, TCPAddress, Wire
 log = structlog.get_logger()
 UNIX = "unix:"
 NAME = "migration"
-# For a stranger to say who it is.
+# To reach the target.
 PATIENCE = 5.0
 
 
@@ -39,6 +40,7 @@ class Channels:
         self._wire = over
         self._world = world
         self._run_as = run_as
+        self._sent_away = Occasional(log)
 
     async def connect(self, guest: Guest, address: str) -> socket.socket:
         """To the target, by us: QEMU gets the open connection, and needs no right to open any."""
@@ -76,12 +78,12 @@ class Channels:
         await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
         if self._wire is None:
             # In the guest's folder: reachable by the agents of this machine, and by nobody else.
-            guest.background(_accept(guest, qmp.listen(path), "", path))
+            guest.background(_accept(guest, qmp.listen(path), "", self._sent_away, path))
             return f"{UNIX}{path}"
         await wire.secure(guest, self._wire, "server", self._run_as)
         host, token = self._wire.address, self._world.uid()
         listener = self._listener(self._wire)
-        guest.background(_accept(guest, listener, token))
+        guest.background(_accept(guest, listener, token, self._sent_away))
         return str(TCPAddress(host, listener.getsockname()[1], self._wire.name or host, token))
 
     def _listener(self, over: Wire) -> socket.socket:
@@ -105,33 +107,11 @@ async def forget(control: QMP) -> None:
         await control.do("closefd", fdname=NAME)
 
 
-async def _accept(guest: Guest, listener: socket.socket, token: str, path: Path | None = None) -> None:
-    """One source, once: then nobody listens any more, and there is no name for it either."""
-    listener.setblocking(False)
-    with listener:
-        connection = await _right_one(listener, token)
+async def _accept(guest: Guest, listener: socket.socket, token: str, sent_away: Occasional, path: Path | None = None) -> None:
+    """One source, once: then nobody listens any more, and there is no name for it either. QEMU takes the first that it gets, and
+    ends with it: strangers do not get so far."""
+    connection = await first_with(token, listener, sent_away)
     if path is not None:
         path.unlink(missing_ok=True)
     with contextlib.suppress(QMPError):
         await guest.control.do("migrate-incoming", uri=await hand_over(guest.control, connection))
-
-
-async def _right_one(listener: socket.socket, token: str) -> socket.socket:
-    """QEMU takes the first that it gets, and ends with it: strangers do not get so far."""
-    loop = asyncio.get_running_loop()
-    while True:
-        connection, peer = await loop.sock_accept(listener)
-        with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                if not token or hmac.compare_digest(await _read(connection, len(token)), token.encode()):
-                    return connection
-        connection.close()
-        log.warning("somebody who was not sent by a node's agent was sent away", peer=peer)
-
-
-async def _read(connection: socket.socket, size: int) -> bytes:
-    """Not a byte more: what follows is for QEMU."""
-    heard = b""
-    while len(heard) < size and (part := await asyncio.get_running_loop().sock_recv(connection, size - len(heard))):
-        heard += part
-    return heard
