@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from herder.net.bad_requests import server_log
 from herder.net.crowd import limits_of
 from herder.net.listener import Listener
 
@@ -31,7 +32,7 @@ async def serve_health(listener: socket.socket, registry: CollectorRegistry, hea
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     application.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, keepalive_timeout=HEAD_PATIENCE)
+    runner = web.AppRunner(application, access_log=None, logger=server_log(), shutdown_timeout=1.0, keepalive_timeout=HEAD_PATIENCE)
     await runner.setup()
     assert runner.server is not None
     connections.start(listener, runner.server)

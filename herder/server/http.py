@@ -20,6 +20,7 @@ from aiohttp.http import HttpVersion10
 
 from herder.kit import tasks
 from herder.net.accepting import Acceptor
+from herder.net.bad_requests import server_log
 from herder.net.crowd import Limits, limits_of
 from herder.net.listener import ArrivalPatience, Listener
 from herder.server import status
@@ -72,6 +73,7 @@ class HttpServer:
             self._handle,
             request_factory=_make_request,
             access_log=None,
+            logger=server_log(),
             handler_cancellation=True,
             keepalive_timeout=self._patience.head,
         )

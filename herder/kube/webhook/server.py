@@ -18,6 +18,7 @@ from herder.kube.webhook.deciding import mutate, restrict, validate
 from herder.kube.webhook.metrics import Metrics, Result
 from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
 from herder.kube.webhook.rules import Evictions, Rule
+from herder.net.bad_requests import server_log
 from herder.net.crowd import Limits, limits_of
 from herder.net.files import file_limit
 from herder.net.listener import Listener
@@ -80,7 +81,9 @@ class ReviewServer:
         app.router.add_post("/restrict", self._restrict)
         app.router.add_post("/evict/{word}", self._evict)
         app.router.add_get("/healthz", _healthy)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE)
+        self._runner = web.AppRunner(
+            app, access_log=None, logger=server_log(), shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE
+        )
         await self._runner.setup()
         assert self._runner.server is not None
         listener = _listening(host, port)

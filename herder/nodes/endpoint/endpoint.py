@@ -14,6 +14,7 @@ from aiohttp import web
 from herder.api.core import Pod
 from herder.api.world import World
 from herder.kube.errors import KubeError
+from herder.net.bad_requests import server_log
 from herder.net.crowd import Limits, limits_of
 from herder.net.files import file_limit
 from herder.net.listener import Listener
@@ -77,7 +78,12 @@ class Endpoint:
             app.router.add_route(method, "/exec/{rest:.*}", self._refuse)
             app.router.add_route(method, "/portForward/{rest:.*}", self._refuse)
         self._runner = web.AppRunner(
-            app, access_log=None, handler_cancellation=True, shutdown_timeout=STOP_PATIENCE, keepalive_timeout=HEAD_PATIENCE
+            app,
+            access_log=None,
+            logger=server_log(),
+            handler_cancellation=True,
+            shutdown_timeout=STOP_PATIENCE,
+            keepalive_timeout=HEAD_PATIENCE,
         )
         await self._runner.setup()
         assert self._runner.server is not None

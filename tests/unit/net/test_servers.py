@@ -8,7 +8,9 @@ import ssl
 from pathlib import Path
 
 import aiohttp
+import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from herder.api.world import RealWorld
 from herder.app.address import listen_on
@@ -69,3 +71,26 @@ async def test_health_is_told_and_who_asked_for_nothing_leaves() -> None:
         assert await healthy(f"http://127.0.0.1:{address[1]}/healthz") == "ok"
         with contextlib.suppress(ConnectionError):
             assert await asyncio.get_running_loop().sock_recv(strangers[0], 1) == b""
+
+
+async def test_what_is_no_request_is_noted_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    listener = listen_on("the test", "127.0.0.1", 0)
+    address = listener.getsockname()
+    with capture_logs() as said:
+        async with serve_health(listener, CollectorRegistry(), lambda: "", _broken), asyncio.timeout(20):
+            for garbage in (b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\n\r\n") * 20:
+                reader, writer = await asyncio.open_connection(*address)
+                writer.write(garbage)
+                assert (await reader.read(12)).endswith(b" 400")
+                writer.close()
+            assert not caplog.records
+            # A fault of ours is still told, with all that helps to find it.
+            assert "500" in await healthy(f"http://127.0.0.1:{address[1]}/readyz")
+    assert [one["event"] for one in said] == ["somebody sent what is no request"]
+    (fault,) = caplog.records
+    assert fault.exc_info is not None
+    assert "a bug" in str(fault.exc_info[1])
+
+
+def _broken() -> str:
+    raise RuntimeError("a bug")
