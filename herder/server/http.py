@@ -107,10 +107,8 @@ class HttpServer:
         return acceptor
 
     def _open(self, connection: socket.socket, user: User) -> None:
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(loop.connect_accepted_socket(lambda: Connection(self._quick, user), connection))
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        opening = asyncio.get_running_loop().connect_accepted_socket(lambda: Connection(self._quick, user), connection)
+        tasks.watched(opening, "taking a connection of our own", kept_in=self._opening, expected=(OSError,))
 
     def _spare(self) -> None:
         """Our own processes go before others."""
