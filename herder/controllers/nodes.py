@@ -50,7 +50,7 @@ class NodeDeletions:
     def start(cls, kit: Kit) -> Work:
         self, queue = cls(kit), kit.queue(cls.name)
         enqueue(self._nodes, queue, lambda stored: (stored.key,) if b'"deletionTimestamp"' in stored.raw else ())
-        return kit.work(self, queue)
+        return kit.work(self, queue, of=self._nodes)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._nodes.stored(key)

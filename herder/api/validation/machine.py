@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from herder.api import labels
 from herder.api.builtin.resources import check_requirements
 from herder.api.problems import Problem, duplicate, invalid
 from herder.api.quantity import BINARY_SI, Quantity, of
@@ -13,17 +14,31 @@ from herder.api.validation.placement import placement_problems
 
 # The label by which its instance and pods name their machine holds no more.
 LONGEST_NAME = 63
+# What VirtualMachine.status.observedStartRequest holds.
+LONGEST_REQUEST = 1024
+# No board of QEMU has more.
+MOST_PROCESSORS = 4096
 SMALLEST_MEMORY = of(1 << 20, BINARY_SI)
 LARGEST_MEMORY = of(1 << 50, BINARY_SI)
 
 
 def validate_machine(machine: Json, old: Json | None = None) -> list[Problem]:
-    return (_name_problems(machine) if old is None else []) + machine_problems(part(machine, "spec"), "spec")
+    problems = _name_problems(machine) if old is None else []
+    return problems + _request_problems(machine) + machine_problems(part(machine, "spec"), "spec")
 
 
 def validate_instance(instance: Json, old: Json | None = None) -> list[Problem]:
     spec, annotations = part(instance, "spec"), part(instance, "metadata", "annotations")
     return instance_problems(spec, "spec") + definition_problems(spec, annotations, "spec")
+
+
+def _request_problems(machine: Json) -> list[Problem]:
+    """What is asked for is written down in the status, once it is done."""
+    request = text(part(machine, "metadata", "annotations"), labels.START_REQUEST)
+    if len(request) <= LONGEST_REQUEST:
+        return []
+    where = f"metadata.annotations[{labels.START_REQUEST}]"
+    return [invalid(where, f"{request[:32]}…", f"must be at most {LONGEST_REQUEST} characters: any new value will do")]
 
 
 def _name_problems(machine: Json) -> list[Problem]:
@@ -46,6 +61,7 @@ def machine_problems(spec: Json, path: str) -> list[Problem]:
 
 def instance_problems(spec: Json, path: str) -> list[Problem]:
     problems = _resource_problems(part(spec, "domain"), f"{path}.domain")
+    problems += _processor_problems(part(spec, "domain", "cpu"), f"{path}.domain.cpu")
     problems += device_problems(spec, path)
     return problems + placement_problems(spec, path)
 
@@ -92,6 +108,15 @@ def _resource_problems(domain: Json, path: str) -> list[Problem]:
         shown = part(domain, "memory")["guest"]
         problems.append(invalid(f"{path}.memory.guest", shown, f"must be at most the memory limit, {limits['memory']}"))
     return problems
+
+
+def _processor_problems(cpu: Json, path: str) -> list[Problem]:
+    sockets, cores, threads = (value if isinstance(value := cpu.get(name), int) else 1 for name in ("sockets", "cores", "threads"))
+    count = sockets * cores * threads
+    if count <= MOST_PROCESSORS:
+        return []
+    said = f"must be at most {MOST_PROCESSORS} processors: sockets, cores and threads are multiplied"
+    return [invalid(path, f"{sockets} x {cores} x {threads} = {count}", said)]
 
 
 def _memory(amounts: Json, name: str, path: str, problems: list[Problem]) -> Quantity | None:

@@ -11,6 +11,7 @@ from herder.api.core import PersistentVolumeClaim
 from herder.api.kinds import DataVolume
 from herder.api.kinds.instance import VirtualMachineInstanceSpec
 from herder.api.kinds.volumes import CloudInitSource, Volume
+from herder.rules.plans import failing
 
 
 class Needs(msgspec.Struct, frozen=True):
@@ -77,6 +78,9 @@ def _data_volume_missing(name: str, found: Found) -> Missing | None:
         why = (volume.status.message if volume.status else None) or "it failed"
         return Missing(reasons.DATA_VOLUME_ERROR, f"DataVolume {name}: {why}")
     progress = (volume.status.progress if volume.status else None) or "N/A"
+    fails = failing(volume.status.conditions if volume.status else None)
+    if fails is not None:
+        return Missing(reasons.DATA_VOLUME_ERROR, f"DataVolume {name}: {phase}: {fails.message or fails.reason}")
     return Missing(reasons.WAITING_FOR_DATA_VOLUME, f"waits for DataVolume {name}: {phase}, {progress}")
 
 

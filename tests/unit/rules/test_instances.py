@@ -193,6 +193,16 @@ def test_a_data_volume_is_waited_for_until_its_content_is_there(phase: str, make
     assert (made.status or {}).get("reason") == reason
 
 
+def test_what_a_data_volume_fails_with_is_what_its_instance_waits_for() -> None:
+    fails = {"type": "Synchronized", "status": "False", "reason": "Forbidden", "message": "exceeded quota"}
+    document = instance(spec=spec({"name": "d", "dataVolume": {"name": "disk"}}))
+    waiting = plan(document, data_volumes={"disk": data_volume("disk", "PVCBound", conditions=[fails])})
+    assert (status(waiting)["reason"], status(waiting)["message"]) == (
+        "DataVolumeError",
+        "DataVolume disk: PVCBound: exceeded quota",
+    )
+
+
 def test_a_claim_whose_data_volume_is_gone_will_do() -> None:
     document = instance(spec=spec({"name": "d", "dataVolume": {"name": "disk"}}))
     assert plan(document, claims={"disk": claim("disk", "ReadWriteOnce")}).create_pod is not None

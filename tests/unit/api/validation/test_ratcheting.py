@@ -59,6 +59,23 @@ def test_a_policy_from_before_keeps_its_downtime_of_zero_until_somebody_changes_
     assert problems_of(document(POLICY, {**selectors, "maxDowntimeMs": 2_000_001}), old)
 
 
+def test_a_request_that_the_status_could_not_hold_is_refused() -> None:
+    annotations = {"herder.dev/start-requested": "x" * 1025}
+    spec = {"running": False, "template": {"spec": {"domain": {}}}}
+    (said,) = problems_of(document(MACHINE, spec, annotations=annotations))
+    assert str(said).startswith('metadata.annotations[herder.dev/start-requested]: Invalid value: "xxx')
+    assert problems_of(document(MACHINE, spec, annotations={"herder.dev/start-requested": "x" * 1024})) == []
+
+
+def test_more_processors_than_any_board_has_are_refused() -> None:
+    (said,) = problems_of(_machine(domain={"cpu": {"sockets": 1024, "cores": 8}}))
+    assert str(said) == (
+        'spec.template.spec.domain.cpu: Invalid value: "1024 x 8 x 1 = 8192": must be at most 4096 processors:'
+        " sockets, cores and threads are multiplied"
+    )
+    assert problems_of(_machine(domain={"cpu": {"sockets": 2, "cores": 1024, "threads": 2}})) == []
+
+
 def test_a_machine_whose_name_is_too_long_for_a_label_is_refused_only_when_it_is_new() -> None:
     spec = {"running": False, "template": {"spec": {"domain": {}}}}
     long = document(MACHINE, spec, "a" * 64)
