@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from herder.api import reasons
@@ -11,6 +12,7 @@ from herder.api.kinds.probes import Probe
 from herder.nodes.runtimes.base import Refused
 from herder.nodes.runtimes.qemu.facts import Facts
 
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 CARDS = {"virtio": "virtio-net-pci", "e1000": "e1000", "e1000e": "e1000e", "rtl8139": "rtl8139"}
 
 
@@ -33,6 +35,7 @@ def _problems(spec: VirtualMachineInstanceSpec, facts: Facts) -> Iterator[tuple[
     for disk in devices.disks or ():
         yield from _disk(disk)
     yield from _domain(spec.domain, facts)
+    yield from _texts(spec.domain)
     yield from _probe("livenessProbe", spec.liveness_probe, spec)
     yield from _probe("readinessProbe", spec.readiness_probe, spec)
 
@@ -69,6 +72,26 @@ def _domain(domain: Domain, facts: Facts) -> Iterator[tuple[str, str]]:
             yield "domain.firmware.bootloader.efi.persistent", "variables that outlive the guest are not offered"
     if firmware and firmware.kernel_boot and firmware.kernel_boot.container is not None:
         yield "domain.firmware.kernelBoot.container", "images of containers cannot be used; use volume"
+
+
+def _texts(domain: Domain) -> Iterator[tuple[str, str]]:
+    """What admission refuses today, and may have been stored before: no program can be started with NUL, and a comma is the next
+    option to QEMU."""
+    firmware, devices = domain.firmware, domain.devices or Devices()
+    boot = firmware.kernel_boot if firmware else None
+    texts = [("firmware.kernelBoot.kernelArgs", boot.kernel_args if boot else None)]
+    texts += [("firmware.serial", firmware.serial if firmware else None), ("firmware.uuid", firmware.uuid if firmware else None)]
+    texts += [("clock.timezone", domain.clock.timezone if domain.clock else None)]
+    texts += [("devices.disks.serial", disk.serial) for disk in devices.disks or ()]
+    for field, text in texts:
+        if text and "\0" in text:
+            yield f"domain.{field}", f"{text!r} holds NUL"
+    for feature in (domain.cpu.features if domain.cpu else None) or ():
+        if not _WORD.fullmatch(feature.name):
+            yield "domain.cpu.features", f"{feature.name!r} is no name of a feature"
+    zone = domain.clock.timezone if domain.clock else None
+    if zone and (".." in zone or zone.startswith(("/", ":"))):
+        yield "domain.clock.timezone", f"{zone!r} is no name of a time zone"
 
 
 def _probe(field: str, probe: Probe | None, spec: VirtualMachineInstanceSpec) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,15 @@ def devices(**about: Any) -> dict[str, Any]:
         ),
         ({"domain": {"cpu": {"features": [{"name": "avx", "policy": "forbid"}]}}}, "avx is forbidden, and this node has it"),
         ({"domain": {"memory": {"guest": "1Ki"}}}, "domain.memory.guest: 1024 bytes are too little"),
+        # Of objects that were stored before admission refused them.
+        ({"domain": {"firmware": {"kernelBoot": {"kernelArgs": "a\0b"}}}}, r"kernelBoot.kernelArgs: 'a\\x00b' holds NUL"),
+        ({"domain": {"firmware": {"serial": "\0"}}}, "domain.firmware.serial: .* holds NUL"),
+        (devices(disks=[{"name": "a", "serial": "\0"}]), "domain.devices.disks.serial: .* holds NUL"),
+        (
+            {"domain": {"cpu": {"features": [{"name": "x=y,check", "policy": "force"}]}}},
+            "domain.cpu.features: 'x=y,check' is no name of a feature",
+        ),
+        ({"domain": {"clock": {"timezone": "../../etc/shadow"}}}, "domain.clock.timezone: .* is no name of a time zone"),
         (
             {"domain": {}, "livenessProbe": {"httpGet": {"port": 80, "host": "metadata"}}},
             "livenessProbe.httpGet.host: metadata: a node asks nobody but the guest itself",
