@@ -21,7 +21,7 @@ from herder.kube.errors import KubeError
 from herder.kube.failures import is_ordinary, said
 from herder.kube.kit import Kit
 from herder.kube.resources import INSTANCES, PODS, Key
-from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, Rule, decide, message, needs_of, still_fits
+from herder.rules.placement import OF_THE_NODE, RULES, Decision, Event, Needs, Rule, What, decide, message, needs_of, still_fits
 from herder.rules.placement.storage import is_bound
 from herder.scheduler.hands import Hands
 from herder.scheduler.line import Line
@@ -48,6 +48,8 @@ class Scheduler:
         self._waiting = Waiting()
         self._slots = asyncio.Semaphore(MOST_WRITES)
         self._tasks: dict[asyncio.Task[None], None] = {}
+        # Pods that hold their room until their volumes are made, and where.
+        self._reserved: dict[Key, str] = {}
         self._pods = kit.caches.of(PODS)
         self._instances = kit.caches.of(INSTANCES)
         # Before our own subscription: when we hear of a pod, the snapshot shows it.
@@ -75,6 +77,7 @@ class Scheduler:
         if pod is None or not self._is_ours(pod):
             self._line.forget(key)
             self._waiting.remove(key)
+            self._reserved.pop(key, None)
             self._count_waiting()
         elif key in self._view.assumed and key not in self._waiting:
             return
@@ -88,7 +91,12 @@ class Scheduler:
     def _happened(self, event: Event) -> None:
         if not len(self._waiting):
             return
-        for waiter in self._waiting.woken_by(event, self._view.snapshot):
+        woken = self._waiting.woken_by(event, self._view.snapshot)
+        if event.what is What.NODE_WENT:
+            # No volume will be made there any more.
+            lost = [key for key, node in self._reserved.items() if node == event.node]
+            woken += [waiter for key in lost if (waiter := self._waiting.remove(key)) is not None]
+        for waiter in woken:
             pod = view_of(self._pods.stored(waiter.key))
             if pod is not None:
                 self._line.add_later(waiter.key, *_rank(pod))
@@ -132,6 +140,7 @@ class Scheduler:
 
     def _place(self, stored: Stored[Pod], needs: Needs) -> None:
         self._view.undo(stored.key)
+        self._reserved.pop(stored.key, None)
         with self._metrics.deciding.time():
             decision = decide(needs, self._view.snapshot, self._rules)
         if not decision.node:
@@ -145,16 +154,33 @@ class Scheduler:
     def _park(self, stored: Stored[Pod], needs: Needs, decision: Decision) -> None:
         self._metrics.attempts["unschedulable"].inc()
         self._line.failed(stored.key)
-        self._waiting.add(Waiter(stored.key, needs, decision.rules()))
-        self._count_waiting()
-        self._write(self._hands.say_why(stored, message(needs, decision, self._view.snapshot)))
+        waiter = Waiter(stored.key, needs, decision.rules())
+        self._wait(waiter, self._hands.say_why(stored, message(needs, decision, self._view.snapshot)))
 
     def _reserve(self, stored: Stored[Pod], needs: Needs, decision: Decision) -> None:
         """Its volumes are made where it goes: it holds its room there until they are."""
         self._view.assume(stored.key, needs, decision.node)
-        self._waiting.add(Waiter(stored.key, needs, tuple(rule for rule in self._rules if rule.name == "volumes")))
+        self._reserved[stored.key] = decision.node
+        waiter = Waiter(stored.key, needs, tuple(rule for rule in self._rules if rule.name == "volumes"))
+        self._wait(waiter, self._choose(needs, decision.node))
+
+    def _wait(self, waiter: Waiter, said: Coroutine[Any, Any, None]) -> None:
+        """It waits from now on, so that no event is missed; but not where nobody has heard of it in the end: nothing would ever
+        come of that."""
+        self._waiting.add(waiter)
         self._count_waiting()
-        self._write(self._choose(needs, decision.node))
+        self._write(self._say(waiter, said))
+
+    async def _say(self, waiter: Waiter, said: Coroutine[Any, Any, None]) -> None:
+        try:
+            await said
+        except Exception as error:
+            _report("what a pod waits for could not be written, will be tried again", waiter.key, error)
+            if self._waiting.get(waiter.key) is waiter:
+                self._waiting.remove(waiter.key)
+                self._count_waiting()
+                self._view.undo(waiter.key)
+                self._again(waiter.key, "error")
 
     async def _choose(self, needs: Needs, node: str) -> None:
         for name in self._unbound_claims(needs):
@@ -173,9 +199,9 @@ class Scheduler:
         try:
             if still_fits(needs, node, self._view.snapshot, OF_THE_NODE):
                 bound = await self._hands.bind(stored, node)
-        except KubeError as error:
-            refused = error
-            log.info("a pod could not be bound, will be tried again", key=str(key), node=node, error=str(error))
+        except Exception as error:
+            refused = error if isinstance(error, KubeError) else None
+            _report("a pod could not be bound, will be tried again", key, error)
         finally:
             if not bound and self._view.assumed.get(key) is needs:
                 self._view.undo(key)
@@ -211,6 +237,12 @@ class Scheduler:
 
     def _count_waiting(self) -> None:
         self._metrics.waiting.set(len(self._waiting))
+
+
+def _report(what: str, key: Key, error: Exception) -> None:
+    """What passes is no mistake of ours."""
+    ours = not isinstance(error, KubeError)
+    log.log(40 if ours else 20, what, key=str(key), error=str(error), exc_info=error if ours else None)
 
 
 def _rank(pod: Pod) -> tuple[int, float]:

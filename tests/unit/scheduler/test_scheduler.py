@@ -9,6 +9,7 @@ import pytest
 
 from herder.kube.errors import Invalid
 from herder.kube.resources import CLAIMS, EVENTS, NODES, PODS, PRIORITY_CLASSES, STORAGE_CLASSES, VOLUMES, Key
+from herder.scheduler.hands import Hands
 from tests.unit.rules.placement.cluster import HOST, ZONE
 from tests.unit.scheduler.place import Town, play, rest
 
@@ -246,6 +247,94 @@ def test_a_late_volume_is_asked_for_at_the_chosen_node_whose_room_is_kept() -> N
         await town.client.patch(CLAIMS, Key("default", "disk"), done)
         await rest()
         assert await town.node_of("p") == "a"
+
+    play(scenario)
+
+
+def test_an_outage_while_the_node_of_a_late_volume_is_written_is_made_good() -> None:
+    """The volume would never be made, and nothing would ever wake the pod."""
+
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        late = {"metadata": {"name": "late"}, "provisioner": "example.com/disks", "volumeBindingMode": "WaitForFirstConsumer"}
+        await town.client.create(STORAGE_CLASSES, late)
+        await town.client.create(CLAIMS, _claim(storageClassName="late"), "default")
+        await rest()
+        town.line.cut = True
+        await town.pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}])
+        await rest()
+        town.line.cut = False
+        await rest()
+        claim = await town.client.get(CLAIMS, Key("default", "disk"))
+        assert claim.annotations["volume.kubernetes.io/selected-node"] == "a"
+
+    play(scenario)
+
+
+def test_an_outage_while_it_is_said_why_a_pod_waits_is_made_good() -> None:
+    async def scenario(town: Town) -> None:
+        await town.nodes("a", cpu="1")
+        await rest()
+        town.line.cut = True
+        await town.pod("p", requests={"cpu": "2"})
+        await rest()
+        town.line.cut = False
+        await rest()
+        assert await town.condition("p") == "0/1 nodes are available: 1 Insufficient cpu."
+
+    play(scenario)
+
+
+def test_a_pod_whose_late_volume_was_asked_for_at_a_node_that_is_gone_says_so() -> None:
+    """As with kube-scheduler, whoever makes the volumes lets go of the choice; then it goes elsewhere."""
+
+    async def scenario(town: Town) -> None:
+        await town.nodes("a", "b")
+        late = {"metadata": {"name": "late"}, "provisioner": "example.com/disks", "volumeBindingMode": "WaitForFirstConsumer"}
+        await town.client.create(STORAGE_CLASSES, late)
+        await town.client.create(CLAIMS, _claim(storageClassName="late"), "default")
+        await town.pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}])
+        await rest()
+        chosen = "volume.kubernetes.io/selected-node"
+        assert (await town.client.get(CLAIMS, Key("default", "disk"))).annotations[chosen] == "a"
+        await town.delete(NODES, "a")
+        await rest()
+        assert await town.condition("p") == "0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."
+        await town.client.patch(CLAIMS, Key("default", "disk"), {"metadata": {"annotations": {chosen: None}}})
+        await rest()
+        assert (await town.client.get(CLAIMS, Key("default", "disk"))).annotations[chosen] == "b"
+
+    play(scenario)
+
+
+def test_a_mistake_while_a_pod_is_bound_does_not_lose_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mistakes = iter([ValueError("a mistake of ours")])
+    bind = Hands.bind
+
+    async def sometimes(hands: Hands, *words: Any) -> bool:
+        for mistake in mistakes:
+            raise mistake
+        return await bind(hands, *words)
+
+    monkeypatch.setattr(Hands, "bind", sometimes)
+
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        await town.pod("p")
+        await rest()
+        assert await town.node_of("p") == "a"
+
+    play(scenario)
+
+
+def test_nothing_is_placed_on_a_node_that_is_being_deleted_whatever_it_tolerates() -> None:
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        await town.client.patch(NODES, Key("", "a"), {"metadata": {"finalizers": ["herder.dev/guests"]}})
+        await town.delete(NODES, "a")
+        await town.pod("p", tolerations=[{"operator": "Exists"}])
+        await rest()
+        assert await town.condition("p") == "0/1 nodes are available: 1 node(s) were being deleted."
 
     play(scenario)
 
