@@ -165,6 +165,8 @@ class Garbage:
 
     async def _drop_finalizer(self, served: Served, record: Record, finalizer: str) -> None:
         def without(document: Document) -> Document:
+            if document["metadata"]["uid"] != record.uid:
+                return document  # another one of its name, by now
             set_finalizers(document, [one for one in finalizers_of(document) if one != finalizer])
             return document
 

@@ -55,7 +55,7 @@ async def evict(engine: Engine, served: Served, target: Target, request: Request
         await check_machine(engine, pod, bool(options.dryRun))
     if not _needs_no_budget(pod):
         await _spend_budget(engine, record, pod, bool(options.dryRun))
-    await _delete(engine, served, key, options)
+    await _delete(engine, served, record, options)
     return carried_out(request)
 
 
@@ -91,19 +91,20 @@ def _needs_no_budget(pod: Document) -> bool:
     return is_terminating(pod) or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
 
 
-async def _delete(engine: Engine, served: Served, key: str, options: DeleteOptions) -> None:
-    """The pod is first told why. What the client asked of it was checked; since then only we have changed it."""
+async def _delete(engine: Engine, served: Served, record: Record, options: DeleteOptions) -> None:
+    """The pod is first told why. Only the one that was judged: another one may have come under its name since then."""
     if not options.dryRun:
         why = {"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
 
         def told(pod: Document) -> Document:
+            if pod["metadata"]["uid"] != record.uid:
+                raise status.not_found(served.resource, record.name)
             set_condition(pod, "DisruptionTarget", engine.world.now(), **why)
             return pod
 
-        await engine.writes.amend(served, key, told, False)
-    uid = options.preconditions.uid if options.preconditions else None
-    options.preconditions = Preconditions(uid) if uid else None
-    await delete_one(engine, served, key, options)
+        await engine.writes.amend(served, record.key, told, False)
+    options.preconditions = Preconditions(record.uid)
+    await delete_one(engine, served, record.key, options)
 
 
 # --- the budget ------------------------------------------------------------------------------------------------------------------

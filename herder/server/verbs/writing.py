@@ -208,6 +208,10 @@ async def delete_collection(engine: Engine, served: Served, target: Target, requ
         if not selection.selective or selection.matches(record)
     ]
     for record in found:
+        current = engine.store.latest(served.table, record.key)
+        if current is not None and current.uid != record.uid:
+            # It has gone while others were deleted, and another one has come, which nobody has selected.
+            continue
         try:
             await delete_one(engine, served, record.key, options, request.user)
         except status.ApiError as error:
