@@ -24,6 +24,9 @@ from herder.kube.bucket import Bucket, Rate
 from herder.kube.metrics import metrics_of
 from herder.kube.resources import Key
 
+# Replaced times that are kept until they are met.
+MOST_REPLACED = 64
+
 
 class Backoff(msgspec.Struct, frozen=True):
     """How long a name that failed has to wait: doubled with each failure, and stretched a little at random, so that those which
@@ -183,7 +186,8 @@ class Queue:
 
 
 class _Delayed:
-    """Names with a time: one heap, one timer. A time that was replaced by an earlier one stays in the heap until it is met."""
+    """Names with a time: one heap, one timer. A time that was replaced by an earlier one stays in the heap until it is met, or
+    there are more of these than of others."""
 
     def __init__(self, fire: Callable[[Key], None], clock: Callable[[], float]) -> None:
         self._fire = fire
@@ -198,6 +202,9 @@ class _Delayed:
             return
         self._due[key] = when
         heapq.heappush(self._heap, (when, next(self._order), key))
+        if len(self._heap) > 2 * len(self._due) + MOST_REPLACED:
+            self._heap = [one for one in self._heap if self._due.get(one[2]) == one[0]]
+            heapq.heapify(self._heap)
         if self._heap[0][2] == key:
             self._set_timer()
 

@@ -179,7 +179,9 @@ class Heartbeat:
             await self._renew()
 
     async def _make_lease(self) -> None:
-        metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
+        # It goes with its Node: else one stays for each node that there ever was.
+        owner = {"apiVersion": "v1", "kind": "Node", "name": self._settings.name, "uid": self._uid}
+        metadata = {"name": self._lease.name, "namespace": self._lease.namespace, "ownerReferences": [owner]}
         await self._client.create(LEASES, {"metadata": metadata, "spec": self._renewal()})
 
     def _renewal(self) -> Document:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import msgspec
@@ -72,9 +73,19 @@ class Caller:
     def __init__(self) -> None:
         self._open: dict[str, tuple[Streams, float]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        # How many requests are under way, or wait for others.
+        self._asking: Counter[str] = Counter()
 
     async def ask(self, address: str, dial: Dial, request: Request) -> Answer:
         """Raises `Unreachable`."""
+        self._tidy()
+        self._asking[address] += 1
+        try:
+            return await self._ask(address, dial, request)
+        finally:
+            self._asking[address] -= 1
+
+    async def _ask(self, address: str, dial: Dial, request: Request) -> Answer:
         async with self._locks.setdefault(address, asyncio.Lock()):
             try:
                 reader, writer = await self._streams(address, dial)
@@ -100,6 +111,14 @@ class Caller:
             streams = await dial()
         self._open[address] = (streams, _now())
         return streams
+
+    def _tidy(self) -> None:
+        """What is too old to be used again is closed: nodes come and go for ever under new addresses."""
+        for address in [one for one in self._locks if not self._asking[one]]:
+            _, used = self._open.get(address, (None, -FRESH))
+            if _now() - used >= FRESH:
+                self._drop(address)
+                del self._locks[address], self._asking[address]
 
     def _drop(self, address: str) -> None:
         if (known := self._open.pop(address, None)) is not None:

@@ -26,6 +26,11 @@ def longer(old: NDArray[D], length: int) -> NDArray[D]:
     return new
 
 
+# Keys of labels that are kept as columns; values that are kept though no node has them any more.
+MOST_COLUMNS = 512
+MOST_UNUSED = 64
+
+
 class LabelColumn:
     """One label key of all nodes. Values are numbered as they are met; a node without the label has number 0."""
 
@@ -45,6 +50,10 @@ class LabelColumn:
 
     def grow(self, capacity: int) -> None:
         self.codes = longer(self.codes, capacity)
+
+    def clear(self) -> None:
+        self.codes[:] = ABSENT
+        self.numbers.clear()
 
     def present(self) -> Mask:
         return self.codes != ABSENT
@@ -97,6 +106,14 @@ class Labels:
             self._of_nodes[row] = labels
         for key, column in self._columns.items():
             column.put(row, None if labels is None else labels.get(key))
+            if column.places > 2 * len(self._of_nodes) + MOST_UNUSED:
+                # Most are values of nodes that are gone.
+                self._fill(key, column)
+
+    def _fill(self, key: str, column: LabelColumn) -> None:
+        column.clear()
+        for row, labels in self._of_nodes.items():
+            column.put(row, labels.get(key))
 
     def of(self, row: int) -> Mapping[str, str]:
         return self._of_nodes[row]
@@ -104,9 +121,11 @@ class Labels:
     def column(self, key: str) -> LabelColumn:
         column = self._columns.get(key)
         if column is None:
+            if len(self._columns) >= MOST_COLUMNS:
+                # Whoever makes pods may ask for any key. The one that was made first is made again when it is asked for.
+                del self._columns[next(iter(self._columns))]
             column = self._columns[key] = LabelColumn(self._capacity)
-            for row, labels in self._of_nodes.items():
-                column.put(row, labels.get(key))
+            self._fill(key, column)
         return column
 
     def grow(self, capacity: int) -> None:

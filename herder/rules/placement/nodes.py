@@ -16,6 +16,7 @@ from herder.rules.placement.columns import Codes, Labels, Mask, Whole, longer
 STEP = 512
 # Answers about labels and taints that are kept until a node's labels or taints change.
 MOST_REMEMBERED = 512
+MOST_TAINT_SETS = 64
 T = TypeVar("T")
 
 
@@ -51,12 +52,13 @@ class Nodes:
         self.cordoned: Mask = np.zeros(STEP, dtype=np.bool_)
         self.leaving: Mask = np.zeros(STEP, dtype=np.bool_)
         self.taints: Codes = np.zeros(STEP, dtype=np.int32)
-        # Each set of taints that was ever met, by its number: there are few.
+        # Each set of taints, by its number: there are few.
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.labels = Labels(STEP)
         self.allocatable: dict[str, Whole] = {}
         self.free: dict[str, Whole] = {}
         self._taint_numbers: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
+        self._known: dict[str, int] = {}
         self._unused: list[int] = []
         self._remembered: dict[Hashable, object] = {}
         self._order: Codes | None = None
@@ -94,6 +96,7 @@ class Nodes:
         for name, amount in requests.items():
             if amount:
                 self._free(name)[row] -= amount * times
+                self._count(name, times)
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """An answer that depends on labels, taints and cordons only."""
@@ -128,6 +131,14 @@ class Nodes:
             if difference:
                 self._free(name)[row] += difference
                 self.allocatable[name][row] = offered.get(name, 0)
+                self._count(name, bool(offered.get(name, 0)) - bool(before.get(name, 0)))
+
+    def _count(self, name: str, by: int) -> None:
+        """Nodes that offer it and pods that hold it. Of what nobody knows any more no column is kept: names are made up by whoever
+        makes pods."""
+        left = self._known[name] = self._known.get(name, 0) + by
+        if not left:
+            del self._known[name], self.free[name], self.allocatable[name]
 
     def _free(self, name: str) -> Whole:
         column = self.free.get(name)
@@ -138,10 +149,20 @@ class Nodes:
 
     def _taint_number(self, offer: Offer) -> int:
         number = self._taint_numbers.get(offer.taints)
+        if number is None and len(self.taint_sets) > 2 * len(self.rows) + MOST_TAINT_SETS:
+            self._number_taints_anew()
+            number = self._taint_numbers.get(offer.taints)
         if number is None:
             number = self._taint_numbers[offer.taints] = len(self.taint_sets)
             self.taint_sets.append(tuple(offer.taint_views()))
         return number
+
+    def _number_taints_anew(self) -> None:
+        """Most are sets that no node has any more."""
+        self.taint_sets, self._taint_numbers = [()], {(): 0}
+        self._remembered.clear()
+        for row, offer in self.offers.items():
+            self.taints[row] = self._taint_number(offer)
 
     def _grow(self, capacity: int) -> None:
         self.capacity = capacity

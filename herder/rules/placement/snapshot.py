@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -33,6 +34,8 @@ class Snapshot:
         self.counted: tuple[Scores, Scores] = (np.zeros(self.nodes.capacity), np.zeros(self.nodes.capacity))
         # What pods of each priority take of each resource.
         self.by_priority: dict[int, dict[str, Whole]] = {}
+        # How many of them ask for it.
+        self._asking: Counter[tuple[int, str]] = Counter()
         self.ports: dict[tuple[str, int], dict[int, list[Port]]] = {}
         self._pods: dict[PodKey, Placed] = {}
         # Also of nodes that are not known (yet, or any more).
@@ -110,7 +113,10 @@ class Snapshot:
         for port in pod.ports:
             self._change_port(port, row, by)
         for claim in pod.claims:
-            self.storage.users[pod.namespace, claim.name] += by
+            used = (pod.namespace, claim.name)
+            self.storage.users[used] += by
+            if not self.storage.users[used]:
+                del self.storage.users[used]
 
     def _change_priority(self, pod: Needs, row: int, by: int) -> None:
         columns = self.by_priority.setdefault(pod.priority, {})
@@ -118,6 +124,13 @@ class Snapshot:
             if name not in columns:
                 columns[name] = np.zeros(self.nodes.capacity, dtype=np.int64)
             columns[name][row] += by * amount
+            asking = (pod.priority, name)
+            self._asking[asking] += by
+            if not self._asking[asking]:
+                # Whoever makes pods makes up names of resources, too.
+                del columns[name], self._asking[asking]
+        if not columns:
+            del self.by_priority[pod.priority]
 
     def _change_port(self, port: Port, row: int, by: int) -> None:
         rows = self.ports.setdefault((port.protocol, port.number), {})
@@ -127,6 +140,8 @@ class Snapshot:
         rows[row].remove(port)
         if not rows[row]:
             del rows[row]
+        if not rows:
+            del self.ports[port.protocol, port.number]
 
     def _grow(self) -> None:
         capacity = self.nodes.capacity

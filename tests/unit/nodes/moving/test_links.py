@@ -140,3 +140,17 @@ async def test_simulated_nodes_of_different_processes_cannot_reach_each_other() 
         assert isinstance(refused, Refusal)
         assert "different processes" in refused.message
         assert isinstance(await one.ask(other.address, "node-2", RESUME), Gone)
+
+
+async def test_connections_to_agents_that_nobody_asks_any_more_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(streams, "_now", lambda: clock[0])
+    caller = streams.Caller()
+    for number in range(5):
+        async with opened(UnixLink(tmp_path / f"{number}.socket")) as other:
+            path = other.address.removeprefix("unix:")
+            assert await caller.ask(other.address, lambda path=path: asyncio.open_unix_connection(path), RESUME) == Resumed()
+        clock[0] += streams.FRESH
+    kept = (caller._open, caller._locks, caller._asking)  # pyright: ignore[reportPrivateUsage]
+    assert [len(one) for one in kept] == [1, 1, 1]
+    caller.close()
