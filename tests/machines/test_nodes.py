@@ -41,7 +41,48 @@ async def test_a_machine_whose_node_is_deleted_runs_on_another(herd: Herd, uniqu
     second = await herd.running(but=first["metadata"]["uid"])
     assert second["status"]["nodeName"] == next(node for node in nodes if node != lost)
     await herd.gone(PODS, first["status"]["launcherPodName"])
-    assert (await herd.api.get(NODES, lost)).code == 404
+    await _is_gone(herd, lost)
+
+
+async def _is_gone(herd: Herd, node: str) -> None:
+    async def look() -> bool:
+        return (await herd.api.get(NODES, node)).code == 404
+
+    await herd.eventually(look)
+
+
+async def test_a_node_that_is_deleted_stays_until_its_guest_has_ended(herd: Herd, unique: Unique) -> None:
+    label, *_ = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"}, simulated={"shutdown": "4s"})
+    first = await herd.running()
+    lost = first["status"]["nodeName"]
+    (await herd.api.delete(NODES, lost)).ok  # noqa: B018
+
+    async def not_ready() -> bool:
+        node = (await herd.api.get(NODES, lost)).ok
+        assert node["metadata"]["finalizers"] == [labels.NODE_FINALIZER]
+        return any(one["type"] == "Ready" and one["reason"] == "NodeDeleted" for one in node["status"]["conditions"])
+
+    await herd.eventually(not_ready)
+    instance = await herd.instance()
+    assert instance is not None
+    assert instance["metadata"]["uid"] == first["metadata"]["uid"], "it is not started anywhere else while it runs"
+    second = await herd.running(but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] != lost
+    await _is_gone(herd, lost)
+
+
+async def test_a_silent_node_that_is_deleted_goes_and_its_machine_runs_on_another(herd: Herd, unique: Unique) -> None:
+    label, *_ = await _pair(herd, unique)
+    await herd.make(nodeSelector={label: "yes"})
+    first = await herd.running()
+    lost = first["status"]["nodeName"]
+    await _cut_off(herd, lost)
+    await herd.shows("Unknown", reason="NodeNotFenced")
+    (await herd.api.delete(NODES, lost)).ok  # noqa: B018
+    await _is_gone(herd, lost)
+    second = await herd.running(but=first["metadata"]["uid"])
+    assert second["status"]["nodeName"] != lost
 
 
 async def test_a_node_that_vanishes_while_a_guest_starts_does_not_keep_the_machine(herd: Herd, unique: Unique) -> None:
