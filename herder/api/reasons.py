@@ -58,6 +58,10 @@ WAITING_FOR_DATA_VOLUME: Final = "WaitingForDataVolume"
 POD_GONE: Final = "PodGone"
 POD_NOT_OWNED: Final = "PodNotOwned"
 GUEST_STARTING: Final = "GuestStarting"
+START_FAILED: Final = "StartFailed"  # its node met an error, and tries again
+ENDING_FAILED: Final = "EndingFailed"
+NODE_ERROR: Final = "NodeError"  # of a guest that runs
+NODE_ERRORS: Final = (START_FAILED, ENDING_FAILED, NODE_ERROR)
 GUEST_RUNNING: Final = "GuestRunning"
 GUEST_PAUSED: Final = "GuestPaused"
 NOT_READY: Final = "NotReady"
@@ -82,6 +86,9 @@ WAITING_FOR_CLUSTER_LIMIT: Final = "WaitingForClusterLimit"
 WAITING_FOR_OUTBOUND_LIMIT: Final = "WaitingForOutboundLimit"
 WAITING_FOR_INBOUND_LIMIT: Final = "WaitingForInboundLimit"
 TARGET_UNSCHEDULABLE: Final = "TargetUnschedulable"
+
+# What one that goes on does without
+POST_COPY_NOT_AVAILABLE: Final = "PostCopyNotAvailable"
 
 # Why a migration failed
 NO_MATCHING_NODE: Final = "NoMatchingNode"

@@ -68,7 +68,8 @@ class Guests:
     async def look(self, pod: Pod) -> None:
         """What the pod says of a move, which may be another at any time."""
         status = self._runtime.status(pod.uid)
-        if status is not None and status.state == "Incoming" and not self._mover.is_prepared(pod.uid):
+        waits = status is not None and status.state == "Incoming"
+        if waits and not pod.being_deleted and not self._mover.is_prepared(pod.uid):
             await self._mover.prepare(pod, await self._order(pod))
         await self._mover.look(pod)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Mapping
 from typing import Any
@@ -11,14 +12,15 @@ import structlog
 
 from herder.api import labels, reasons
 from herder.api.core import Pod
-from herder.api.guest import order_of
+from herder.api.guest import ENDED, order_of
 from herder.api.world import World
 from herder.kube.cache import BY_NODE, Cache
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.controller import DONE, Later, Result
-from herder.kube.errors import Conflict, NotFound
+from herder.kube.errors import Conflict, KubeError, NotFound
 from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of, written
+from herder.nodes.attempts import Attempts, TakesLong
 from herder.nodes.booked import Booked
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.leaving import Ending
@@ -35,6 +37,8 @@ log = structlog.get_logger()
 LOOK_AGAIN = 2.0
 # Most guests run before anybody could read that they are being prepared.
 SAID_AFTER = 2.0
+# For what the pod says of a move, where the pod ends anyway.
+ENDING_LOOK = 5.0
 LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
@@ -94,6 +98,7 @@ class PodKeeper:
         self._sites = sites
         self._booked = Booked(cache)
         self._probes = Probes(world, self.changed)
+        self._attempts: Attempts[tuple[PodPlan, Health]] = Attempts(self.changed)
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
@@ -101,6 +106,8 @@ class PodKeeper:
         self._said: dict[str, tuple[str, Document]] = {}
         # When the start of a pod's work was seen first.
         self._began: dict[str, float] = {}
+        # Gone while something was done for them: what that has begun may still come about.
+        self._cut_short: set[str] = set()
         self._ending = Ending(self.changed)
         self._lost = self._ending.lost
 
@@ -122,6 +129,7 @@ class PodKeeper:
     def close(self) -> None:
         """Nobody is asked anything any more."""
         self._probes.close()
+        self._attempts.close()
 
     def leave(self, node: str) -> None:
         """The node is gone, with all that ran there. Of its pods nothing is left to be kept."""
@@ -133,6 +141,7 @@ class PodKeeper:
                 self._began.pop(uid, None)
                 self._lost.discard(uid)
                 self._probes.forget(uid)
+                self._attempts.forget(uid)
                 if self._uids.get(key) == uid:
                     del self._uids[key]
 
@@ -170,7 +179,10 @@ class PodKeeper:
         pod = self._cache.get(key)
         before = self._uids.get(key)
         if before is not None and (pod is None or pod.uid != before):
-            await self._forget(before)
+            try:
+                await self._forget(before)
+            except Exception as error:
+                return Later(self._attempts.failed(before, error).wait)
         if pod is None:
             return DONE
         site = self._sites.get(pod.spec.node_name)
@@ -183,36 +195,102 @@ class PodKeeper:
             return Later(LOOK_AGAIN)
         if work is None:
             return await self._refuse(pod, site)
-        with self._ending.working(site.name):
-            return await self._carry_out(pod, site, work)
+        return await self._carry_out(pod, site, work)
 
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
-        now = self._world.now()
-        if work.status(pod.uid) is None and _says_it_runs(pod) and pod.uid not in self._lost:
-            await work.adopt(pod, taken_over=self._was_taken_over(pod))
+        """The one place where it shows on the pod what goes wrong with its work, whatever that is; the end of a pod goes on all the
+        same."""
         try:
-            if site.guests is not None and work is site.guests and pod.uid not in self._lost:
-                await site.guests.look(pod)
+            plan, health = await self._attempts.run(pod.uid, lambda: self._attempt(pod, site, work), ending=pod.being_deleted)
+        except TakesLong as late:
+            return await self._show_late(pod, site, work, late)
+        except NotYet as waits:
+            await self._write(pod, waiting_status(pod, waits.reason, str(waits), site.address, self._world.now()))
+            return Later(LOOK_AGAIN)
+        except KubeError:
+            # The API server's matter: nothing could be written, either.
+            raise
+        except Refused as refusal:
+            if pod.being_deleted:
+                return await self._show_failure(pod, site, work, refusal)
+            refused = GuestStatus("Failed", refusal.reason, str(refusal))
+            await self._write(pod, pod_status(pod, refused, site.address, self._world.now()))
+            return DONE
+        except Exception as error:
+            return await self._show_failure(pod, site, work, error)
+        self._attempts.went_well(pod.uid)
+        return await self._show(plan, health, pod, site, work)
+
+    async def _attempt(self, pod: Pod, site: Site, work: Work) -> tuple[PodPlan, Health]:
+        """One look, and what is to be done after it. A node that is left waits for its end, however long that takes."""
+        with self._ending.working(site.name):
+            if pod.being_deleted:
+                await self._look_at_ending(pod, site, work)
+            else:
+                await self._look(pod, site, work)
             status = LOST if pod.uid in self._lost else work.status(pod.uid)
             moving = self._moving(pod, site)
             health = self._health(pod, status, moving, site)
-            plan = plan_pod(pod, status, now, health, self._no_room(pod, site) if status is None else "", moving)
+            no_room = self._no_room(pod, site) if status is None else ""
+            plan = plan_pod(pod, status, self._world.now(), health, no_room, moving)
             for action in plan.actions:
                 await self._act(action, pod, work)
-        except NotYet as waits:
-            await self._write(pod, waiting_status(pod, waits.reason, str(waits), site.address, now))
-            return Later(LOOK_AGAIN)
-        except Refused as refusal:
-            await self._write(pod, pod_status(pod, GuestStatus("Failed", refusal.reason, str(refusal)), site.address, now))
-            return DONE
+        return plan, health
+
+    async def _look(self, pod: Pod, site: Site, work: Work) -> None:
+        if pod.uid in self._lost:
+            return
+        if work.status(pod.uid) is None and _says_it_runs(pod):
+            await work.adopt(pod, taken_over=self._was_taken_over(pod))
+        if site.guests is not None and work is site.guests:
+            await site.guests.look(pod)
+
+    async def _look_at_ending(self, pod: Pod, site: Site, work: Work) -> None:
+        """It may be on its way to another node. What cannot be found out does not keep it from ending."""
+        try:
+            async with asyncio.timeout(ENDING_LOOK):
+                await self._look(pod, site, work)
+        except Exception as error:
+            log.warning("a pod ends unlooked at", pod=str(key_of(pod)), error=f"{type(error).__name__}: {error}")
+
+    async def _show(self, plan: PodPlan, health: Health, pod: Pod, site: Site, work: Work) -> Result:
         shown = self._shown(plan, pod, work)
         if shown is not None and self._soon_runs(pod, shown):
             return Later(SAID_AFTER)
         if shown is not None:
-            await self._write(pod, pod_status(pod, shown, site.address, now, health, self._moving(pod, site).report))
+            report = self._moving(pod, site).report
+            await self._write(pod, pod_status(pod, shown, site.address, self._world.now(), health, report))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _show_late(self, pod: Pod, site: Site, work: Work, late: TakesLong) -> Result:
+        """Its end is told by who is at it."""
+        status = work.status(pod.uid)
+        if late.word or status is None:
+            reason = _trouble(pod, status, starting=reasons.GUEST_STARTING) if late.word else ""
+            await self._write(pod, self._with_trouble(pod, site, work, reason, late.word))
+        return DONE if late.next_word is None else Later(late.next_word)
+
+    async def _show_failure(self, pod: Pod, site: Site, work: Work, error: Exception) -> Result:
+        failures = self._attempts.failed(pod.uid, error)
+        reason = _trouble(pod, work.status(pod.uid), starting=reasons.START_FAILED)
+        await self._write(pod, self._with_trouble(pod, site, work, reason, f"{failures.text}; it is tried again"))
+        return Later(failures.wait)
+
+    def _with_trouble(self, pod: Pod, site: Site, work: Work, reason: str, message: str) -> Document:
+        """The pod as it is, and what is wrong. How something has ended is told by what it ended with."""
+        status, now = work.status(pod.uid), self._world.now()
+        if status is None and pod.status.phase in ("", "Pending"):
+            return waiting_status(pod, reason, message, site.address, now)
+        if status is None:
+            # Nothing of it is left, so it has ended; or it is not found again, and may yet be.
+            ended = GuestStatus("Failed", reason, message)
+            return pod_status(pod, ended, site.address, now) if pod.being_deleted and pod.status.phase == "Running" else {}
+        if reason and status.state not in ENDED:
+            status = msgspec.structs.replace(status, reason=reason, message=message)
+        moving = self._moving(pod, site)
+        return pod_status(pod, status, site.address, now, self._health(pod, status, moving, site), moving.report)
 
     def _soon_runs(self, pod: Pod, shown: GuestStatus) -> bool:
         """It was started just now, and there is nothing to say but that."""
@@ -312,16 +390,34 @@ class PodKeeper:
         await self._forget(pod.uid)
 
     async def _forget(self, uid: str) -> None:
+        """Once nothing of it is left here: until then it is known, so that its end can be tried again."""
+        if self._attempts.cancel(uid):
+            self._cut_short.add(uid)
+        key, site = self._placed.get(uid, (None, None))
+        if site is not None:
+            await self._remove(uid, site)
+        self._cut_short.discard(uid)
+        self._placed.pop(uid, None)
+        self._attempts.forget(uid)
         self._probes.forget(uid)
         self._said.pop(uid, None)
         self._began.pop(uid, None)
         self._lost.discard(uid)
-        key, site = self._placed.pop(uid, (None, None))
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]
-        for work in site.works() if site is not None else ():
-            if work.status(uid) is not None:
-                await work.remove(uid)
+
+    async def _remove(self, uid: str, site: Site) -> None:
+        with self._ending.working(site.name):
+            for work in site.works():
+                if uid in self._cut_short or work.status(uid) is not None:
+                    await work.remove(uid)
+
+
+def _trouble(pod: Pod, status: GuestStatus | None, starting: str) -> str:
+    """In one word, by what the node was about to do."""
+    if pod.being_deleted:
+        return reasons.ENDING_FAILED
+    return starting if status is None or status.state in ("Preparing", "Incoming") else reasons.NODE_ERROR
 
 
 def _says_it_runs(pod: Pod) -> bool:

@@ -34,7 +34,8 @@ def observe(pod: Pod, node: Node | None) -> Observed:
         return Observed("Scheduled", report.reason if report else "", report.message if report else "", report)
     if report.state == "HandedOver":
         return Observed("Running", report.reason, report.message, report)
-    return Observed("Running", report=report)
+    # A guest that runs has a reason only where its node has met an error.
+    return Observed("Running", report.reason, report.message if report.reason else "", report)
 
 
 def _unbound(pod: Pod) -> Observed:

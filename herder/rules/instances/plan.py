@@ -116,16 +116,27 @@ def _ending(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     ends = tuple(end for pod in snapshot.pods if (end := _end(pod, snapshot.nodes)) is not None)
     ours = labels.INSTANCE_FINALIZER in snapshot.instance.finalizers
     pod = active_pod(snapshot.pods, launcher_of(snapshot.instance))
-    status = None
+    status, events = None, ()
     if pod is not None:
-        observed = observe(pod, snapshot.nodes.get(pod.spec.node_name))
+        observed = _hindered(snapshot.pods, observe(pod, snapshot.nodes.get(pod.spec.node_name)))
         status = status_of(snapshot.instance, observed, pod, snapshot.found.claims, now)
+        events = _trouble(snapshot.instance, observed)
     return InstancePlan(
         delete_pods=ends,
+        events=events,
         remove_finalizer=ours and not snapshot.pods,
         gone=_last_pod(snapshot.instance) if ours and not snapshot.pods else None,
         status=status,
     )
+
+
+def _hindered(pods: tuple[Pod, ...], observed: Observed) -> Observed:
+    """With why one of them does not end, be it only the target of a migration."""
+    reports = (report_of(pod) for pod in pods)
+    found = next((report for report in reports if report is not None and report.reason == reasons.ENDING_FAILED), None)
+    if found is None or observed.reason:
+        return observed
+    return msgspec.structs.replace(observed, reason=found.reason, message=found.message)
 
 
 def _last_pod(instance: VirtualMachineInstance) -> str:
@@ -260,6 +271,12 @@ def _pause(instance: VirtualMachineInstance, pod: Pod) -> tuple[str, str] | None
     return (pod.name, wish) if wish is not None and pod.annotations.get(labels.PAUSE) != wish else None
 
 
+def _trouble(instance: VirtualMachineInstance, observed: Observed) -> tuple[Event, ...]:
+    """An error that its node has met, and goes on trying: told once."""
+    told = instance.status is not None and instance.status.reason == observed.reason
+    return () if told or observed.reason not in reasons.NODE_ERRORS else (Event("Warning", observed.reason, observed.message),)
+
+
 def _node_label(instance: VirtualMachineInstance, pod: Pod, observed: Observed) -> str | None:
     name = pod.spec.node_name
     if observed.phase != "Running" or not name or instance.labels.get(labels.NODE_NAME) == name:
@@ -272,6 +289,8 @@ def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> t
     waits_for_level = observed.reason == reasons.MIGRATABILITY_LEVEL_NOT_REACHED
     if waits_for_level and (instance.status is None or instance.status.reason != observed.reason):
         return (Event("Warning", observed.reason, observed.message),)
+    if trouble := _trouble(instance, observed):
+        return trouble
     if observed.phase == before:
         return ()
     if observed.phase == "Running" and before != "Unknown":
