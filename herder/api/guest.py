@@ -73,6 +73,10 @@ class MigrationReport(View, frozen=True, kw_only=True):
     progress: MigrationProgress | None = None
     # Source: it gave the guest away for good, and has noted so on its disk.
     handed_over: bool = False
+    # Source: what it met and tries again.
+    trouble: str = ""
+    # Target: why the guest cannot come by post-copy, although that is allowed.
+    no_post_copy: str = ""
     # Target: whatever the guest needs to run has come.
     has_memory: bool = False
     # Target: the guest runs here, with its source's leave.

@@ -24,7 +24,7 @@ from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
-from herder.nodes.node import RENEW_EVERY, NodeSettings, written_cpu
+from herder.nodes.node import RENEW_EVERY, NodeSettings, written_cpu, written_post_copy
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -126,7 +126,7 @@ class Fleet:
 
     def _seen_again(self, node: Stored[Node]) -> None:
         name = node.key.name
-        self._runtimes[name].have(written_cpu(node.labels))
+        self._runtimes[name].have(written_cpu(node.labels), written_post_copy(node.labels))
         speaks = b'"Unknown"' in node.raw or b'"deletionTimestamp"' in node.raw or FINALIZER not in node.raw
         if speaks and name in self._beats:
             # Only these are read: there may be thousands.
@@ -163,7 +163,7 @@ class Fleet:
         # They see the same volumes, unless their Node says something else.
         settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
-        runtime.have(written_cpu(written or {}))
+        runtime.have(written_cpu(written or {}), written_post_copy(written or {}))
         self._runtimes[settings.name] = runtime
         mover = Mover(settings.name, runtime, MemoryNotes(), self._switchboard.link(settings.name), self._world)
         site = Site(

@@ -15,7 +15,7 @@ from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.errors import AlreadyExists, KubeError, NotFound
 from herder.kube.resources import LEASES, NODES, Key
 from herder.nodes.leaving import NoTenants, Tenants, is_left, let_go, say_not_ready
-from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, label_changes, node_document, node_status
+from herder.nodes.node import LEASE_LASTS, Document, NodeSettings, metadata_changes, node_document, node_status
 from herder.nodes.runtimes.base import Host
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -123,7 +123,7 @@ class Heartbeat:
 
     async def _hold(self, node: Node) -> Node:
         """Our labels, and our finalizer, in one write. Others' stay as they are."""
-        changes: Document = {"labels": found} if (found := label_changes(self._settings, self._host, node.labels)) else {}
+        changes: Document = {**metadata_changes(self._settings, self._host, node)}
         if labels.NODE_FINALIZER not in node.finalizers:
             self._held_at = asyncio.get_running_loop().time()
             changes["finalizers"] = [labels.NODE_FINALIZER]

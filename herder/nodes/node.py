@@ -73,15 +73,35 @@ def written_cpu(written: Mapping[str, str]) -> HostCPU | None:
     )
 
 
+def written_post_copy(written: Mapping[str, str]) -> str:
+    """Why guests cannot come to a simulated node by post-copy, where its labels say that they cannot."""
+    refused = written.get(labels.POST_COPY) == "false"
+    return f'it is simulated without userfaultfd, as its label {labels.POST_COPY}: "false" says' if refused else ""
+
+
+def metadata_changes(settings: NodeSettings, host: Host, node: Node) -> dict[str, dict[str, str | None]]:
+    """What the Node has to be told of itself: labels, and why it cannot do what it cannot."""
+    known, why = node.annotations.get(labels.NO_POST_COPY), host.cannot_post_copy or None
+    # A simulated node is what its labels say at any time: they are reason enough.
+    annotations = {} if known == why or host.runtime == "simulated" else {labels.NO_POST_COPY: why}
+    found = {"labels": label_changes(settings, host, node.labels), "annotations": annotations}
+    return {name: changes for name, changes in found.items() if changes}
+
+
 def label_changes(settings: NodeSettings, host: Host, known: Mapping[str, str]) -> dict[str, str | None]:
     """What is missing. Of the processor also what is not so any more: another QEMU, or another KVM, has other features. A simulated
     node has the processor that somebody wrote for it."""
     wanted = node_labels(settings, host)
-    missing = {name: value for name, value in wanted.items() if name not in known}
+    missing = {name: value for name, value in wanted.items() if name not in known or _is_another(name, value, known, host)}
     if host.runtime == "simulated" and written_cpu(known) is not None:
         return {name: value for name, value in missing.items() if not name.startswith(labels.CPU_LABELS)}
     stale = [name for name in known if name.startswith(labels.CPU_LABELS) and name not in wanted]
     return {**missing, **dict.fromkeys(stale)}
+
+
+def _is_another(name: str, value: str, known: Mapping[str, str], host: Host) -> bool:
+    """Only what was found out anew is corrected; what somebody wrote for a simulated node counts there."""
+    return name == labels.POST_COPY and host.runtime != "simulated" and known[name] != value
 
 
 def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
@@ -91,6 +111,7 @@ def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
         "kubernetes.io/arch": "amd64",
         labels.RUNTIME: host.runtime,
         labels.SCHEDULABLE: "true",
+        labels.POST_COPY: "false" if host.cannot_post_copy else "true",
         **cpu_labels(host.cpu),
         **settings.labels,
     }
@@ -99,8 +120,14 @@ def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
 
 def node_document(settings: NodeSettings, host: Host) -> Document:
     taint = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
+    why_not = {"annotations": {labels.NO_POST_COPY: host.cannot_post_copy}} if host.cannot_post_copy else {}
     return {
-        "metadata": {"name": settings.name, "labels": node_labels(settings, host), "finalizers": [labels.NODE_FINALIZER]},
+        "metadata": {
+            "name": settings.name,
+            "labels": node_labels(settings, host),
+            "finalizers": [labels.NODE_FINALIZER],
+            **why_not,
+        },
         "spec": {"taints": [taint]} if settings.tainted else {},
     }
 

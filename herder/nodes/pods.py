@@ -224,6 +224,9 @@ class PodKeeper:
     async def _attempt(self, pod: Pod, site: Site, work: Work) -> tuple[PodPlan, Health]:
         """One look, and what is to be done after it. A node that is left waits for its end, however long that takes."""
         with self._ending.working(site.name):
+            if self._ending.holds(site.name, pod, work):
+                # Closed in the moment between the decision to look and the look.
+                return PodPlan(next_look=LOOK_AGAIN), HEALTHY
             if pod.being_deleted:
                 await self._look_at_ending(pod, site, work)
             else:

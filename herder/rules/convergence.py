@@ -93,32 +93,45 @@ def gib(memory_bytes: int) -> int:
     return -(-memory_bytes // GIB)
 
 
-def judge(settings: PolicySettings, memory_bytes: int, started_at: float, track: Track | None, now: float) -> Verdict:
-    """`settings` are effective ones. `track` is None before the first sample."""
+def without_post_copy(settings: PolicySettings) -> PolicySettings:
+    """For a target that cannot take part in it. All else stays: who allowed post-copy has a guest that may be paused, too, unless
+    somebody said otherwise."""
+    disruption = settings.allow_workload_disruption
+    allowed = settings.allow_post_copy if disruption is None else disruption
+    return msgspec.structs.replace(settings, allow_post_copy=False, allow_workload_disruption=allowed)
+
+
+def judge(
+    settings: PolicySettings, memory_bytes: int, started_at: float, track: Track | None, now: float, no_post_copy: str = ""
+) -> Verdict:
+    """`settings` are effective ones. `track` is None before the first sample. `no_post_copy`: why that cannot be had, though it is
+    allowed; empty where it can."""
+    if no_post_copy:
+        settings = without_post_copy(settings)
     mode = track.mode if track is not None else PRE_COPY
     if mode == POST_COPY:
         # The guest runs at the target already: there is no way back.
         return Go()
     over = deadline(settings, memory_bytes, started_at) if mode == PRE_COPY else None
     if over is not None and now >= over:
-        return _when_over(settings, memory_bytes, int(over - started_at))
+        return _when_over(settings, memory_bytes, int(over - started_at), no_post_copy)
     stuck = _stuck_at(settings, track, started_at, over)
     if stuck is not None and now >= stuck:
         return _no_progress(settings, track)
     return Go(min((time for time in (over, stuck) if time is not None), default=None))
 
 
-def _when_over(settings: PolicySettings, memory_bytes: int, seconds: int) -> Verdict:
+def _when_over(settings: PolicySettings, memory_bytes: int, seconds: int, no_post_copy: str) -> Verdict:
     memory = gib(memory_bytes)
     time = f"the copy did not end within {seconds} s (completionTimeoutPerGiB {settings.completion_timeout_per_gib} x {memory} GiB)"
     if settings.allow_post_copy:
         return StartPostCopy(f"{time}: the guest goes on at the target, and the rest of its memory follows")
     if settings.allow_workload_disruption:
         return PauseGuest(f"{time}: the guest is paused until the rest of its memory is sent")
-    return Abort(
-        reasons.COMPLETION_TIMEOUT,
-        f"{time}, and neither allowPostCopy nor allowWorkloadDisruption is set; the guest still runs at the source",
-    )
+    lacks = "neither allowPostCopy nor allowWorkloadDisruption is set"
+    if no_post_copy:
+        lacks = f"allowWorkloadDisruption is not set, while post-copy, which is allowed, cannot be had: {no_post_copy}"
+    return Abort(reasons.COMPLETION_TIMEOUT, f"{time}, and {lacks}; the guest still runs at the source")
 
 
 def _stuck_at(settings: PolicySettings, track: Track | None, started_at: float, over: float | None) -> float | None:

@@ -89,6 +89,9 @@ class MigrationState(View, frozen=True, kw_only=True):
     handed_over_timestamp: Annotated[Time, doc("When the source gave the guest away for good.", nullable=True)] | None = None
     end_timestamp: Annotated[Time, doc("When it was over.", nullable=True)] | None = None
     mode: Annotated[MigrationMode, doc("PreCopy, PostCopy or Paused.")] | None = None
+    post_copy_unavailable: (
+        Annotated[str, doc("Why it goes on without post-copy although that is allowed.", max_length=32768)] | None
+    ) = None
     progress: Annotated[MigrationProgress, doc("How far it has come.")] | None = None
     completed: Annotated[bool, doc("Whether it is over.")] | None = None
     failed: Annotated[bool, doc("Whether it ended without success.")] | None = None

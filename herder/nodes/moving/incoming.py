@@ -11,6 +11,7 @@ import structlog
 
 from herder.api import reasons
 from herder.api.guest import ENDED, MigrationReport
+from herder.nodes.failures import Failures, failed_again
 from herder.nodes.moving.greeting import difference
 from herder.nodes.moving.means import Means
 from herder.nodes.moving.messages import Answer, Gone, Hello, NotYet, Ready, Refusal, Resume, Resumed
@@ -33,6 +34,8 @@ class Incoming:
         # There is a note, so there was a guest.
         self._lost = GuestStatus("Failed", reasons.GUEST_LOST, "it came from another node, and the machine was restarted since")
         self._means = means
+        # What was met when it was to go on, and is tried again.
+        self._failures: Failures | None = None
         # Told to go on and removed at the same time: one after the other.
         self.lock = asyncio.Lock()
 
@@ -41,7 +44,18 @@ class Incoming:
         self._wish_paused = paused
 
     def shown(self, status: GuestStatus | None) -> GuestStatus:
-        return self._lost if status is None else status
+        if status is None:
+            return self._lost
+        if self._failures is None or status.state != "Incoming":
+            return status
+        message = f"it cannot be let go on: {self._failures.text}; it is tried again"
+        return msgspec.structs.replace(status, reason=reasons.START_FAILED, message=message)
+
+    def failed(self, error: Exception) -> NotYet:
+        """What the source said is not done: it says it again."""
+        self._failures = failed_again(self._failures, error, "a guest that came cannot be let go on, will be tried again")
+        self._means.changed(self.guest)
+        return NotYet(self._failures.text)
 
     def report(self, status: GuestStatus | None) -> MigrationReport:
         shown = self.shown(status)
@@ -50,6 +64,7 @@ class Incoming:
             address=self._means.link.address if self.address else "",
             has_memory=status is not None and (status.has_memory or self.note.granted),
             taken_over=self.note.granted and shown.state not in ("Incoming", "Preparing"),
+            no_post_copy=self.note.no_post_copy,
         )
 
     # What the source's agent says.
@@ -64,7 +79,7 @@ class Incoming:
             return Refusal(reasons.TARGET_POD_FAILED, "the guest at the target is not prepared yet")
         if differs := difference(hello.shape, self._means.runtime.shape(self.guest)):
             return Refusal(reasons.SHAPES_DIFFER, f"the guest cannot go on at the target: {differs}")
-        return Ready(self.address, self.note.token)
+        return Ready(self.address, self.note.token, self.note.no_post_copy)
 
     async def resume(self, resume: Resume) -> Answer:
         if resume.migration != self.note.migration:
@@ -89,7 +104,9 @@ class Incoming:
                     return await self._without_memory(status, now_or_never)
                 await self._keep(granted=True, paused=paused or self._wish_paused)
                 log.info("a guest is taken over", guest=self.guest, migration=self.note.migration, paused=self.note.paused)
-            return await self._let_run()
+            answer = await self._let_run()
+            self._failures = None
+            return answer
 
     async def go_on(self) -> None:
         """After a crash: what was granted before is done now."""

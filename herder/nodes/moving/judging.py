@@ -14,11 +14,12 @@ class Judge:
         self._settings = settings
         self._track: Track | None = None
 
-    def look(self, moved: Moved, memory: int, now: float) -> Verdict:
+    def look(self, moved: Moved, memory: int, now: float, no_post_copy: str) -> Verdict:
+        """`no_post_copy`: why it cannot be had, though it is allowed."""
         progress = moved.progress
         if progress is None or moved.state != "UnderWay":
             return Go()
         sample = Sample(progress.remaining_bytes or 0, progress.mode or "PreCopy", progress.iteration or 0)
         if progress.remaining_bytes is not None:
             self._track = observed(self._track, sample, now)
-        return judge(self._settings, memory, moved.began_at, self._track, now)
+        return judge(self._settings, memory, moved.began_at, self._track, now, no_post_copy)

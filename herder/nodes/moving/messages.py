@@ -32,6 +32,8 @@ class Resume(msgspec.Struct, frozen=True, tag="resume"):
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     address: str  # where the memory is to be sent
     token: str
+    # Why the guest cannot come by post-copy although its order allows it: both sides then do without.
+    no_post_copy: str = ""
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refused"):

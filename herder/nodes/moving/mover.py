@@ -21,6 +21,7 @@ from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.moving.notes import COMING, LEAVING, Coming, Leaving, Notes
 from herder.nodes.moving.outgoing import Outgoing
 from herder.nodes.runtimes.base import GuestStatus, Order, Refused, Runtime
+from herder.rules.convergence import without_post_copy
 
 log = structlog.get_logger()
 
@@ -129,14 +130,24 @@ class Mover:
         if why := self._means.link.closed:
             sentence = f"agents of other nodes cannot reach that of node {self._node}: {why}"
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, sentence)
-        address = await self._means.runtime.prepare_incoming(order, wanted.migration, wanted.settings)
         coming = self._incoming.get(pod.uid)
+        settings = without_post_copy(wanted.settings) if coming is not None and coming.note.no_post_copy else wanted.settings
+        runtime = self._means.runtime
+        address = await runtime.prepare_incoming(order, wanted.migration, settings)
         if coming is None:
-            note = Coming(migration=wanted.migration, token=self._means.world.uid(), source_node=wanted.source_node)
+            note = Coming(
+                migration=wanted.migration,
+                token=self._means.world.uid(),
+                source_node=wanted.source_node,
+                no_post_copy=self._said_of_here(runtime.no_post_copy(pod.uid)),
+            )
             await self._means.notes.write(pod.uid, note)
             coming = self._incoming[pod.uid] = Incoming(pod.uid, note, self._means)
         coming.address = address
         self._changed(pod.uid)
+
+    def _said_of_here(self, sentence: str) -> str:
+        return f"node {self._node}: {sentence}" if sentence else ""
 
     def is_prepared(self, guest: str) -> bool:
         coming = self._incoming.get(guest)
@@ -204,7 +215,12 @@ class Mover:
         if isinstance(request, Hello):
             unknown = Refusal(reasons.TARGET_POD_FAILED, f"no guest waits for its memory on node {self._node}")
             return coming.hello(request) if coming is not None else unknown
-        return await coming.resume(request) if coming is not None else Gone(f"no guest of that name is left on node {self._node}")
+        if coming is None:
+            return Gone(f"no guest of that name is left on node {self._node}")
+        try:
+            return await coming.resume(request)
+        except Exception as error:
+            return coming.failed(error)
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         watched(work, "a guest that comes", kept_in=self._tasks, node=self._node)

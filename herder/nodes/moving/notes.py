@@ -24,6 +24,8 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
 
     order: MigrationOrder
     token: str = ""
+    # Why it does without post-copy, which the order allows: the target said so when it was ready.
+    no_post_copy: str = ""
     # Its owner had paused it, or we have, so that the copy comes to its end.
     paused: bool = False
     held: bool = False
@@ -44,6 +46,8 @@ class Coming(msgspec.Struct, frozen=True, kw_only=True):
     migration: str
     token: str
     source_node: str = ""
+    # Why the guest cannot come by post-copy although its order allows it. Settled once: its source was told.
+    no_post_copy: str = ""
     # It may run: its source never will again.
     granted: bool = False
     paused: bool = False

@@ -16,6 +16,7 @@ from herder.api import reasons
 from herder.api.guest import ENDED, MigrationOrder, MigrationReport
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.kit.tasks import watched
+from herder.nodes.failures import Failures, failed_again
 from herder.nodes.moving.granting import grant
 from herder.nodes.moving.greeting import greet
 from herder.nodes.moving.judging import Judge
@@ -23,7 +24,7 @@ from herder.nodes.moving.means import Means
 from herder.nodes.moving.notes import Leaving
 from herder.nodes.moving.progress import told_progress
 from herder.nodes.runtimes.base import GuestStatus, Moved, Refused
-from herder.rules.convergence import Abort, PauseGuest, StartPostCopy, Verdict
+from herder.rules.convergence import Abort, PauseGuest, StartPostCopy, Verdict, without_post_copy
 
 log = structlog.get_logger()
 # How long the last numbers of a copy are waited for, before it is said that nothing is left to be sent.
@@ -52,6 +53,8 @@ class Outgoing:
         # When the last numbers of the copy are no longer waited for.
         self._counted_by = 0.0
         self._why_aborted: tuple[str, str] = ("", "")
+        # What it met last, and tries again.
+        self._failures: Failures | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -126,6 +129,7 @@ class Outgoing:
             completed=self.given_away and not failed and sent and (self.note.taken or not self.note.dead),
             failed=failed,
             message=self.note.message,
+            trouble=f"{self._failures.text}; it is tried again" if self._failures is not None else "",
         )
 
     async def paused(self, paused: bool) -> None:
@@ -142,8 +146,10 @@ class Outgoing:
                 self.over = True
             except Exception as error:
                 # The guest is as it is, and the note says how far we were.
-                log.error("a move broke off and is taken up again", guest=self.guest, error=str(error), exc_info=error)
-                await asyncio.sleep(LOOK_EVERY)
+                self._failures = failures = failed_again(self._failures, error, "a move broke off and is taken up again")
+                self._tell()
+                await asyncio.sleep(failures.wait)
+        self._failures = None
         self._tell()
 
     async def _go(self) -> None:
@@ -172,9 +178,11 @@ class Outgoing:
             raise Refused(reasons.SOURCE_STOPPED, "the guest has ended")
         order = self.note.order
         ready = await greet(self._means, self, order)
-        await self._keep(token=ready.token, paused=status.state == "Paused")
+        await self._keep(token=ready.token, paused=status.state == "Paused", no_post_copy=ready.no_post_copy)
         self.check_wanted()
-        await self._means.runtime.migrate_out(self.guest, order.migration, ready.address, order.settings)
+        settings = without_post_copy(order.settings) if ready.no_post_copy else order.settings
+        await self._means.runtime.migrate_out(self.guest, order.migration, ready.address, settings)
+        self._failures = None
 
     async def _look(self) -> None:
         """One look at the copy, and what follows from it."""
@@ -209,7 +217,8 @@ class Outgoing:
         now = self._means.world.now()
         self._progress = told_progress(moved, self._progress, now)
         memory = status.started.memory_bytes if status.started is not None else 0
-        await self._obey(self._judge.look(moved, memory, now))
+        await self._obey(self._judge.look(moved, memory, now, self.note.no_post_copy))
+        self._failures = None
         self._tell()
 
     async def _obey(self, verdict: Verdict) -> None:

@@ -46,8 +46,8 @@ class Host(msgspec.Struct, frozen=True):
     # Empty where guests can be moved; else the sentence that says why not.
     cannot_migrate: str = ""
     can_save_memory: bool = True
-    # Whether a guest may go on here before all its memory has come.
-    can_post_copy: bool = True
+    # Empty where a guest may go on here before all its memory has come (post-copy); else the sentence that says why not.
+    cannot_post_copy: str = ""
 
 
 DiskFormat = Literal["raw", "qcow2"]
@@ -178,8 +178,13 @@ class Runtime(Protocol):
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
         """Starts the guest paused, waiting for its memory; the address is where the source sends it.
 
-        Both sides must be told the same settings: a target that knows nothing of post-copy cannot take part in it.
+        Both sides must use the same settings: a target that knows nothing of post-copy cannot take part in it. Where it cannot be
+        had here, the guest is prepared without, and `no_post_copy` says so. Raises `Refused`.
         """
+        ...
+
+    def no_post_copy(self, guest: str) -> str:
+        """Why an incoming guest cannot come by post-copy although that is allowed; empty where it can, or nobody asked for it."""
         ...
 
     async def migrate_out(self, guest: str, migration: str, address: str, settings: PolicySettings) -> None:

@@ -38,6 +38,8 @@ class GoesOn(msgspec.Struct, frozen=True):
     cancel: bool = False
     # The target shall be told that its source runs no more.
     grant: bool = False
+    # `reason` is an error that a node has met: people are told.
+    troubled: bool = False
     next_look: float | None = None
     # When time alone would make it fail.
     look_in: float | None = None
@@ -139,7 +141,7 @@ def _given_away(sides: Sides) -> Standing:
         return Failed(reasons.TARGET_POD_FAILED, f"{sides.target_lost} after the guest was handed over to it")
     if heard is not None and heard.has_memory:
         sure = sides.source_is_past
-        return GoesOn("Running", grant=True, next_look=None if sure else GRANT_AFTER)
+        return _remarked(sides, GoesOn("Running", grant=True, next_look=None if sure else GRANT_AFTER))
     if sides.source_is_past:
         return Failed(reasons.NODE_LOST, "the source was lost before all memory had been copied")
     return _arriving(sides)
@@ -151,7 +153,7 @@ def _arriving(sides: Sides) -> Standing:
         return GoesOn("Running")
     left = ARRIVES_WITHIN - (sides.handed_over_for or 0.0)
     if left > 0:
-        return GoesOn("Running", look_in=left)
+        return _remarked(sides, GoesOn("Running", look_in=left))
     return Failed(reasons.TARGET_POD_FAILED, "the target knows nothing of the guest that was handed over to it: it was restarted")
 
 
@@ -170,7 +172,32 @@ def _unwanted(sides: Sides, unwanted: tuple[str, str]) -> tuple[str, str]:
     return (reasons.TARGET_POD_FAILED, sides.target_lost) if sides.target_lost else ("", "")
 
 
+def _remarked(sides: Sides, stands: GoesOn) -> GoesOn:
+    """With what is worth knowing of one that goes on: what a node has met, and what it does without."""
+    if stands.reason:
+        return stands
+    if (trouble := _trouble(sides))[0]:
+        return msgspec.structs.replace(stands, reason=trouble[0], message=trouble[1], troubled=True)
+    if sides.target_said is not None and sides.target_said.no_post_copy:
+        without = f"{sides.target_said.no_post_copy}; it goes on without post-copy"
+        return msgspec.structs.replace(stands, reason=reasons.POST_COPY_NOT_AVAILABLE, message=without)
+    return stands
+
+
+def _trouble(sides: Sides) -> tuple[str, str]:
+    said = sides.source_said
+    if said is not None and said.trouble:
+        return reasons.NODE_ERROR, said.trouble
+    report = report_of(sides.target) if sides.target is not None else None
+    waits = report is not None and report.state in ("Preparing", "Incoming")
+    return (report.reason, report.message) if report is not None and waits else ("", "")
+
+
 def _on_its_way(sides: Sides) -> GoesOn:
+    return _remarked(sides, _stage(sides))
+
+
+def _stage(sides: Sides) -> GoesOn:
     said, heard, target = sides.source_said, sides.target_said, sides.target
     assert target is not None, "one that is lost was told apart before"
     quiet = _not_answering(sides)

@@ -6,7 +6,7 @@ import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Pod
-from herder.api.guest import MigrationOrder, order_of
+from herder.api.guest import MigrationOrder, order_of, report_of
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration import MigrationPhase
 from herder.rules.instances.observed import fenced
@@ -132,9 +132,14 @@ def _unwanted(snapshot: MigrationSnapshot, sides: Sides, phase: MigrationPhase, 
         return "", ""
     limit = _time_for_target(snapshot, sides)
     if limit and _seconds_since(snapshot, "Scheduling", now) >= limit:
-        why = snapshot.no_place or (sides.target.status.message if sides.target else "") or "its target did not get ready"
+        why = snapshot.no_place or _said_by_target(sides) or "its target did not get ready"
         return reasons.PENDING_TIMEOUT, f"no target was ready within {limit:g} s: {why}"
     return "", ""
+
+
+def _said_by_target(sides: Sides) -> str:
+    report = report_of(sides.target) if sides.target is not None else None
+    return (report.message if report is not None else "") or (sides.target.status.message if sides.target is not None else "")
 
 
 def _time_for_target(snapshot: MigrationSnapshot, sides: Sides) -> float:
@@ -152,7 +157,11 @@ def _goes_on(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, phase: M
     bound = target is not None and bool(target.spec.node_name)
     if phase in ("Scheduling", "Scheduled") and bound and stands.phase != "Running":
         coming = msgspec.structs.replace(stands, phase="PreparingTarget", give_order=False)
-        return MigrationPlan(comes_in=shown.under_way(snapshot, sides, coming, now), next_look=_look(snapshot, sides, now))
+        return MigrationPlan(
+            comes_in=shown.under_way(snapshot, sides, coming, now),
+            events=_events(snapshot, sides, coming),
+            next_look=_look(snapshot, sides, now),
+        )
     stands = msgspec.structs.replace(stands, phase=further(phase, stands.phase))
     if stands.phase == "Scheduling" and snapshot.no_place:
         stands = msgspec.structs.replace(stands, message=snapshot.no_place)
@@ -161,10 +170,24 @@ def _goes_on(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn, phase: M
         status=shown.under_way(snapshot, sides, stands, now),
         order=_order(snapshot, sides, stands),
         grant=grant,
+        events=_events(snapshot, sides, stands),
         # A source that only seems to be gone may still run.
         gone=_missing(snapshot, sides) if grant and sides.source is None else None,
         next_look=look or stands.look_in or (_look(snapshot, sides, now) if stands.phase != "Running" else None),
     )
+
+
+def _events(snapshot: MigrationSnapshot, sides: Sides, stands: GoesOn) -> tuple[Event, ...]:
+    """Each thing once: the status remembers what was told."""
+    status = snapshot.migration.status
+    state = status.migration_state if status is not None else None
+    found: list[Event] = []
+    why = sides.target_said.no_post_copy if sides.target_said is not None else ""
+    if why and (state is None or not state.post_copy_unavailable):
+        found.append(Event("Warning", reasons.POST_COPY_NOT_AVAILABLE, f"{why}; it goes on without post-copy"))
+    if stands.troubled and (status is None or status.reason != stands.reason):
+        found.append(Event("Warning", stands.reason, stands.message))
+    return tuple(found)
 
 
 def _look(snapshot: MigrationSnapshot, sides: Sides, now: float) -> float | None:

@@ -96,6 +96,8 @@ def _mark(state: Document, sides: Sides, at: str) -> None:
         state["targetNode"] = sides.target.spec.node_name
     if heard is not None and heard.address:
         state["targetNodeAddress"] = heard.address
+    if heard is not None and heard.no_post_copy:
+        state["postCopyUnavailable"] = heard.no_post_copy
     if ran or said is not None or (heard is not None and heard.address):
         state.setdefault("targetReadyTimestamp", at)
     if ran or said is not None:

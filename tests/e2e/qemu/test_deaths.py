@@ -215,7 +215,7 @@ async def test_at_most_one_counter_advances_whatever_dies(
 async def test_at_most_one_counter_advances_whatever_dies_in_post_copy(tmp_path: Path, qemu: str, guest: Path, victim: str) -> None:
     """As root, told so: an unprivileged user needs the kernel's leave for it. What comes before the copy is the same as without."""
     facts = await ask(qemu, None)
-    if not facts.post_copy:
+    if facts.cannot_post_copy:
         raise EngineMissing("post-copy needs root, or vm.unprivileged_userfaultfd=1")
     assert await _at_every_step(tmp_path, (facts, None, guest, POST_COPY), victim, COPIES) >= 8
 

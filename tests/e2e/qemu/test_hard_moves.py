@@ -82,7 +82,7 @@ async def hard(node: Node, other: Node, guest: Path) -> Hard:
 async def hard_by_post_copy(tmp_path: Path, qemu: str, guest: Path) -> AsyncIterator[Hard]:
     """As root, told so: an unprivileged user needs the kernel's leave for it."""
     facts = await ask(qemu, None)
-    if not facts.post_copy:
+    if facts.cannot_post_copy:
         raise EngineMissing("post-copy needs root, or vm.unprivileged_userfaultfd=1")
     here, there = Node(tmp_path / "here", facts, None, guest), Node(tmp_path / "there", facts, None, guest)
     await here.open()

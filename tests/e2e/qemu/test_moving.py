@@ -10,7 +10,6 @@ import pytest
 from herder.api import reasons
 from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.runtimes.base import Refused
-from herder.nodes.runtimes.qemu.facts import Facts
 from tests.e2e.qemu.moves import LOAD, SLOW, assert_one_guest_said, check_memory, copied, is_moved, prepared, resumed
 from tests.e2e.qemu.node import Node, order
 
@@ -145,14 +144,6 @@ async def test_a_target_survives_its_agent_and_is_resumed_by_the_next(node: Node
     await resumed(other, target)
     await other.ticked(target, 3)
     await assert_one_guest_said((node, source), (other, target))
-
-
-async def test_post_copy_is_refused_where_the_kernel_does_not_help(node: Node, guest: Path, facts: Facts) -> None:
-    if facts.post_copy:
-        return
-    incoming = order(guest, incoming=node.status(await node.start()).started)
-    with pytest.raises(Refused, match="post-copy"):
-        await node.runtime.prepare_incoming(incoming, "migration-1", PolicySettings(allow_post_copy=True))
 
 
 async def test_a_guest_of_another_kind_is_refused(node: Node, guest: Path) -> None:

@@ -1,10 +1,13 @@
 """What a copy that runs should do next."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herder.api.kinds import KubeVirt
 from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
+from herder.rules.configuration import cluster_migration_settings, effective
 from herder.rules.convergence import (
     GIB,
     Abort,
@@ -18,6 +21,7 @@ from herder.rules.convergence import (
     judge,
     observed,
     shown_progress,
+    without_post_copy,
 )
 
 START = 1000.0
@@ -64,6 +68,31 @@ def test_when_its_time_is_over_it_does_what_is_allowed_in_this_order() -> None:
         "the copy did not end within 10 s (completionTimeoutPerGiB 10 x 1 GiB), and neither allowPostCopy nor"
         " allowWorkloadDisruption is set; the guest still runs at the source"
     )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "policy", "verdict"),
+    [
+        ({}, {"allowPostCopy": True}, PauseGuest),
+        ({"allowPostCopy": True}, {}, PauseGuest),
+        ({}, {"allowPostCopy": True, "allowWorkloadDisruption": True}, PauseGuest),
+        ({"allowWorkloadDisruption": False}, {"allowPostCopy": True}, Abort),
+        ({}, {"allowPostCopy": True, "allowWorkloadDisruption": False}, Abort),
+    ],
+)
+def test_where_post_copy_cannot_be_had_its_time_ends_in_a_pause_or_else_in_nothing(
+    cluster: dict[str, bool], policy: dict[str, bool], verdict: type
+) -> None:
+    """Disruption still follows the post-copy that was allowed, had or not."""
+    kubevirt = {"metadata": {"name": "kubevirt"}, "spec": {"configuration": {"migrations": cluster}}}
+    below = cluster_migration_settings(msgspec.convert(kubevirt, KubeVirt))
+    wanted = effective(below, msgspec.convert({"completionTimeoutPerGiB": 10, **policy}, PolicySettings))
+    track = observed(None, Sample(5), START + 1)
+    found = judge(wanted, 1, START, track, START + 10, "node n2: no userfaultfd")
+    assert isinstance(found, verdict), found
+    if isinstance(found, Abort):
+        assert "post-copy, which is allowed, cannot be had: node n2: no userfaultfd" in found.message
+    assert not isinstance(judge(without_post_copy(wanted), 1, START, track, START + 10), StartPostCopy)
 
 
 def test_once_in_post_copy_nothing_ends_it() -> None:

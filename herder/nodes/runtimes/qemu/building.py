@@ -63,9 +63,20 @@ def build(plan: Plan, folder: Folder) -> Built:
         except BaseException:
             connection.close()
             raise
-    if described := process.describe(child.pid):
-        folder.write_process(described)
+    try:
+        if described := process.describe(child.pid):
+            folder.write_process(described)
+    except OSError:
+        abandon(child, connection)
+        raise
     return Built(child=child, qmp=connection, record=record, memory=fittings.memory)
+
+
+def abandon(child: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    """A start that fails after its process has begun: nobody would know of it."""
+    child.kill()
+    child.wait()
+    connection.close()
 
 
 def _start(

@@ -20,8 +20,8 @@ from herder.nodes.runtimes.base import Refused
 from herder.nodes.runtimes.qemu import qmp, wire
 from herder.nodes.runtimes.qemu.admitting import first_with
 from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.post_copy import set_capabilities
 from herder.nodes.runtimes.qemu.process import RunAs
-from herder.nodes.runtimes.qemu.progress import capabilities
 from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
 from herder.nodes.runtimes.qemu.record import MIGRATION_SOCKET
 from herder.nodes.runtimes.qemu.wire import TCP, TCPAddress, Wire
@@ -75,7 +75,7 @@ class Channels:
         if (await guest.control.do("query-migrate")).get("status", "none") != "none":
             return f"{UNIX}{path}" if self._wire is None else str(TCPAddress(self._wire.address, 0, self._wire.name, ""))
         await forget(guest.control)
-        await guest.control.do("migrate-set-capabilities", capabilities=capabilities(settings))
+        guest.no_post_copy = await set_capabilities(guest.control, settings)
         if self._wire is None:
             # In the guest's folder: reachable by the agents of this machine, and by nobody else.
             guest.background(_accept(guest, qmp.listen(path), "", self._sent_away, path))

@@ -33,7 +33,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     vendor: str
     host_model: str
     host_model_features: tuple[str, ...]
-    post_copy: bool = False
+    # Empty where a guest can come here by post-copy; else the sentence that says why not.
+    cannot_post_copy: str = ""
     efi: Firmware | None = None
 
     @property
@@ -78,5 +79,5 @@ def describe(facts: Facts) -> Host:
         machine_types=tuple(sorted(set(facts.machine_types.values()))),
         cannot_migrate=cannot_migrate(facts),
         can_save_memory=number(facts.version) >= MIGRATES_SINCE,
-        can_post_copy=facts.post_copy,
+        cannot_post_copy=facts.cannot_post_copy,
     )

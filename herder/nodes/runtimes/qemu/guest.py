@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 QUIT_PATIENCE = 3.0
+WRITE_AGAIN_AFTER = 1.0
+LAST_WORDS_WITHIN = 1.0
 # How QEMU names what the machine does, where it is not over.
 STANDING = ("paused", "prelaunch", "suspended", "io-error", "watchdog", "debug", "save-vm", "restore-vm")
 # Given away, or about to be.
@@ -44,6 +46,7 @@ class Guest:
         self.has_memory = not record.incoming or record.started_at is not None
         self.memory_descriptor: int | None = None
         self.waits_at = ""  # where the source of an incoming guest finds it
+        self.no_post_copy = ""  # why it cannot come by post-copy, although that is allowed
         self.move: Move | None = None
         self.leaving = asyncio.Lock()
         self.over = asyncio.Event()
@@ -52,6 +55,7 @@ class Guest:
         self._removing = False
         self._last_words = ""  # why QEMU says that it ends
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writes_later = False
         if record.outcome is not None:
             self._show(record.outcome)
 
@@ -111,8 +115,30 @@ class Guest:
         self._stands(answer["status"])
 
     def keep(self, *, durable: bool = True, **changes: Any) -> None:
+        """Before it is done. Raises OSError where the disk takes nothing: then nobody knows of it."""
+        record = msgspec.structs.replace(self.record, **changes)
+        self.folder.write(record, durable=durable)
+        self.record = record
+
+    def settle(self, *, durable: bool = True, **changes: Any) -> None:
+        """What has happened already, and is so whether or not the disk takes it: it is written once it can be."""
         self.record = msgspec.structs.replace(self.record, **changes)
-        self.folder.write(self.record, durable=durable)
+        try:
+            self.folder.write(self.record, durable=durable)
+        except OSError as error:
+            log.warning("what became of a guest cannot be written down yet", guest=self.folder.guest, error=str(error))
+            if not self._writes_later:
+                self._writes_later = True
+                self.background(self._write_later())
+
+    async def _write_later(self) -> None:
+        written = False
+        while not written and not self._removing:
+            await asyncio.sleep(WRITE_AGAIN_AFTER)
+            with contextlib.suppress(OSError):
+                self.folder.write(self.record)
+                written = True
+        self._writes_later = False
 
     def become(self, state: GuestState, message: str = "") -> None:
         if self.ended or (state, message) == (self.state, self.message):
@@ -125,7 +151,7 @@ class Guest:
         if self.ended or self._removing:
             return
         outcome = Outcome(state, reason, message)
-        self.keep(outcome=outcome, **changes)
+        self.settle(outcome=outcome, **changes)
         self._show(outcome)
         self._changed()
         if not leave:
@@ -233,6 +259,13 @@ class Guest:
             lines = [line for line in file.read().decode(errors="replace").splitlines() if "warning:" not in line]
             return lines[-1].removeprefix("qemu-system-x86_64: ").strip() if lines else ""
         return ""
+
+    async def why_it_ended(self) -> str:
+        """Where QEMU has stopped answering because it ended: its socket tells a moment before its process does."""
+        if self.qmp is None or self.qmp.closed:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), LAST_WORDS_WITHIN)
+        return self.message if self.ended else ""
 
     async def quit(self) -> None:
         """The process is gone afterwards: asked first, so that disks are closed, then killed."""

@@ -15,11 +15,13 @@ from typing import Any
 import msgspec
 import structlog
 
-from herder.nodes.runtimes.qemu import process, qmp
+from herder.api.kinds.migration_state import PolicySettings
+from herder.nodes.runtimes.qemu import post_copy, process, qmp
+from herder.nodes.runtimes.qemu.command import SANDBOX
 from herder.nodes.runtimes.qemu.facts import Facts, Firmware, runs_baseline
 from herder.nodes.runtimes.qemu.files import write_whole
 from herder.nodes.runtimes.qemu.process import RunAs
-from herder.nodes.runtimes.qemu.qmp import QMP, QMPError
+from herder.nodes.runtimes.qemu.qmp import QMP
 
 log = structlog.get_logger()
 KVM = Path("/dev/kvm")
@@ -36,7 +38,7 @@ _NOT_OF_THE_MODEL = {"hypervisor"}
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Of one boot of this machine, one QEMU, and one user to run it as."""
+    """Of one boot of this machine, one QEMU, one user to run it as, and what the kernel lets that user do."""
 
     key: str
     facts: Facts
@@ -48,7 +50,7 @@ async def ask(name: str, run_as: RunAs | None, keep_in: Path | None = None) -> F
         raise FileNotFoundError(f"{name} is not installed")
     program = Path(found)
     stat = os.stat(program)
-    key = f"{process.boot_id()} {program} {stat.st_mtime_ns} {stat.st_size} {run_as}"
+    key = f"{process.boot_id()} {program} {stat.st_mtime_ns} {stat.st_size} {run_as} {post_copy.rights()}"
     kept = _read(keep_in)
     if kept is not None and kept.key == key:
         return kept.facts
@@ -108,10 +110,11 @@ def _probe_image() -> bytes:
 
 
 async def _interview(program: Path, run_as: RunAs | None, accelerator: str) -> Facts:
-    """A QEMU that runs nothing answers for all that will."""
+    """A QEMU that runs nothing answers for all that will. It waits for a guest: what it needs for that, it says only then."""
     with tempfile.TemporaryDirectory(prefix="herder-qemu-") as folder, qmp.listen(Path(folder) / "qmp") as listener:
         command = [
-            *(str(program), "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-accel", accelerator, "-S"),
+            *(str(program), "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", SANDBOX),
+            *("-machine", "q35", "-accel", accelerator, "-S", "-incoming", "defer"),
             *("-chardev", f"socket,id=qmp,fd={listener.fileno()},server=on,wait=off", "-mon", "chardev=qmp,mode=control"),
         ]
         connection = qmp.connect(Path(folder) / "qmp")
@@ -149,7 +152,7 @@ async def _facts(talk: QMP, program: Path, accelerator: str) -> Facts:
         vendor=VENDORS.get(vendor, vendor),
         host_model=model,
         host_model_features=tuple(sorted(features - of_model - _NOT_OF_THE_MODEL)),
-        post_copy=await _post_copy(talk),
+        cannot_post_copy=await post_copy.set_capabilities(talk, PolicySettings(allow_post_copy=True)),
         efi=next((one for one in OVMF if Path(one.code).exists() and Path(one.variables).exists()), None),
     )
 
@@ -177,12 +180,3 @@ def _machine_types(machines: list[dict[str, Any]]) -> dict[str, str]:
     """Of pc and q35, old ones that QEMU will drop too: guests that were started as such must find them."""
     names = {one["name"]: one["name"] for one in machines if one["name"].startswith(("pc-q35-", "pc-i440fx-"))}
     return names | {one["alias"]: one["name"] for one in machines if one.get("alias") in ("pc", "q35")}
-
-
-async def _post_copy(talk: QMP) -> bool:
-    """It is the target that needs the kernel's help for it; only asking for it tells."""
-    try:
-        await talk.do("migrate-set-capabilities", capabilities=[{"capability": "postcopy-ram", "state": True}])
-    except QMPError:
-        return False
-    return True

@@ -98,7 +98,7 @@ class Move:
         """So that nothing changes any more and the copy ends. Written down first: whoever comes after us lets it go on again, where
         it was not its owner who paused it."""
         if not self._record.paused and self._guest.state == "Running":
-            self._keep(paused=True)
+            self._guest.keep(move=msgspec.structs.replace(self._record, paused=True))
         await self._guest.control.do("stop")
 
     async def start_post_copy(self) -> None:
@@ -164,7 +164,7 @@ class Move:
             self.over.set()
             self._settle("Completed")
             await self._last_numbers()
-            self._keep(durable=False, progress=self.progress)
+            self._settled(durable=False, progress=self.progress)
             self._guest.tell()
         else:
             why = await self._last_numbers() or why or "QEMU gave no reason"
@@ -190,7 +190,7 @@ class Move:
         with contextlib.suppress(QMPError):
             if self._record.paused:
                 await self._guest.control.do("cont")
-                self._keep(paused=False)
+                self._settled(paused=False)
             await self._guest.look()
 
     def _settle(self, state: MoveState, why: str = "") -> None:
@@ -200,11 +200,11 @@ class Move:
         if state in ("PostCopy", "Completed") and not self._guest.ended:
             self._guest.end("HandedOver", "", leave=True, durable=False, move=move)
         else:
-            self._guest.keep(move=move)
+            self._guest.settle(move=move)
             self._guest.tell()
 
-    def _keep(self, *, durable: bool = True, **changes: Any) -> None:
-        self._guest.keep(durable=durable, move=msgspec.structs.replace(self._record, **changes))
+    def _settled(self, *, durable: bool = True, **changes: Any) -> None:
+        self._guest.settle(durable=durable, move=msgspec.structs.replace(self._record, **changes))
 
     async def _follow(self) -> None:
         """The numbers; what happens is told by events."""

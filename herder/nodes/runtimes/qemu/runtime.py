@@ -34,6 +34,7 @@ from herder.nodes.runtimes.qemu.wire import Wire
 log = structlog.get_logger()
 # Guests are told apart by their own address; two that got the same one try another.
 ATTEMPTS = 5
+BUTTON_PATIENCE = 3.0
 _ADDRESS_TAKEN = "host forwarding"
 
 
@@ -47,6 +48,9 @@ class QemuRuntime:
         self.description = facts.describe(known)
         self._guests: dict[str, Guest] = {}
         self._starting: dict[str, asyncio.Task[Guest]] = {}
+        # Of those that are started: the processes that have not said a word yet, and who shall be gone before they do.
+        self._booting: dict[str, Process] = {}
+        self._unwanted: set[str] = set()
         self._channels = Channels(wire, run_as, world)
         self._patience: float | None = None
         self._trimming: asyncio.Task[None] | None = None
@@ -59,7 +63,7 @@ class QemuRuntime:
         for guest in await adopt_all(self._folder, self._tell):
             self._guests[guest.folder.guest] = guest
             if guest.state == "Running" and guest.record.started_at is None:
-                guest.keep(started_at=self._world.now())
+                guest.settle(started_at=self._world.now())
         self._trimming = tasks.keep_running(trimming.keep_short(self._logs), "shortening of logs")
 
     def end_guests_on_close(self, patience: float) -> None:
@@ -111,12 +115,20 @@ class QemuRuntime:
 
     async def shut_down(self, guest: str) -> None:
         if (found := self._running(guest)) is not None:
-            with contextlib.suppress(QMPError):
-                await found.control.do("system_powerdown")
+            # One that takes no order now is not waited for: it is switched off in the end.
+            with contextlib.suppress(QMPError, TimeoutError):
+                async with asyncio.timeout(BUTTON_PATIENCE):
+                    await found.control.do("system_powerdown")
 
     async def remove(self, guest: str) -> None:
         if (starting := self._starting.get(guest)) is not None:
-            await asyncio.wait([starting])
+            self._unwanted.add(guest)
+            if (booting := self._booting.get(guest)) is not None:
+                booting.kill()
+            try:
+                await asyncio.wait([starting])
+            finally:
+                self._unwanted.discard(guest)
         found = self._guests.get(guest)
         if found is not None:
             await found.remove()
@@ -133,7 +145,7 @@ class QemuRuntime:
                     await found.control.do("stop")
                     found.become("Paused")
         elif found is not None and found.state == "Incoming" and found.has_memory:
-            found.keep(started_at=self._world.now())
+            found.settle(started_at=self._world.now())
             found.become("Paused")
 
     async def resume(self, guest: str) -> None:
@@ -151,22 +163,28 @@ class QemuRuntime:
         found.become("Running")
         if found.record != before:
             # Afterwards, as it waits for the disk. Should it never be written, QEMU itself tells that the guest runs.
-            found.keep()
+            found.settle()
 
     async def prepare_incoming(self, order: Order, migration: str, settings: PolicySettings | None = None) -> str:
         wanted = settings or PolicySettings()
-        if wanted.allow_post_copy and not self._facts.post_copy:
-            raise Refused(
-                reasons.UNSUPPORTED, "this node's kernel lets QEMU take no part in post-copy; allow it, or migrate without"
-            )
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
         guest = self._guests.get(order.guest) or await self._once(self._plan(order, incoming=True))
         if guest.ended:
             raise Refused(reasons.TARGET_POD_FAILED, f"the guest that waited for its memory has ended: {guest.message}")
         if not guest.waits_at and guest.state == "Incoming":
-            guest.waits_at = await self._channels.listen(guest, wanted)
+            guest.waits_at = await self._listen(guest, wanted)
         return guest.waits_at
+
+    async def _listen(self, guest: Guest, settings: PolicySettings) -> str:
+        try:
+            return await self._channels.listen(guest, settings)
+        except (QMPError, OSError) as problem:
+            why = await guest.why_it_ended() or str(problem)
+            raise Refused(reasons.TARGET_POD_FAILED, f"QEMU cannot wait for the guest's memory: {why}") from None
+
+    def no_post_copy(self, guest: str) -> str:
+        return self._guests[guest].no_post_copy
 
     def shape(self, guest: str) -> dict[str, str]:
         record = self._guests[guest].record
@@ -181,7 +199,11 @@ class QemuRuntime:
                     await self._begin(found, migration, await self._channels.connect(found, address), settings)
 
     async def _begin(self, guest: Guest, migration: str, connection: socket.socket, settings: PolicySettings) -> None:
-        guest.keep(move=MoveRecord(migration=migration, began_at=self._world.now(), settings=settings))
+        try:
+            guest.keep(move=MoveRecord(migration=migration, began_at=self._world.now(), settings=settings))
+        except OSError as error:
+            connection.close()
+            raise Refused(reasons.COPY_FAILED, f"that it leaves cannot be written down: {error.strerror or error}") from None
         guest.move = Move(guest)
         try:
             await guest.move.begin(await channels.hand_over(guest.control, connection))
@@ -303,8 +325,10 @@ class QemuRuntime:
     async def _first_words(self, folder: Folder, built: Built) -> tuple[Guest, str]:
         """The guest, and why it did not start, where it did not."""
         guest = Guest(folder, built.record, self._tell(folder.guest))
-        guest.process = Process(built.child.pid, built.child)
+        guest.process = self._booting[folder.guest] = _watched(built)
         guest.memory_descriptor = built.memory
+        if folder.guest in self._unwanted:
+            guest.process.kill()
         try:
             await guest.talk(built.qmp)
         except (QMPError, TimeoutError) as problem:
@@ -312,8 +336,19 @@ class QemuRuntime:
             why = guest.last_line() or str(problem) or "it did not answer in time"
             await guest.remove()
             return guest, why
+        finally:
+            self._booting.pop(folder.guest, None)
         guest.watch(guest.process)
         return guest, ""
+
+
+def _watched(built: Built) -> Process:
+    """Raises OSError; then nothing runs that nobody would know of."""
+    try:
+        return Process(built.child.pid, built.child)
+    except OSError:
+        building.abandon(built.child, built.qmp)
+        raise
 
 
 def _may_leave(guest: Guest, migration: str) -> bool:

@@ -42,15 +42,19 @@ class SimulatedRuntime:
         self.description = Host(RUNTIME, version, "none", cpu, (MACHINE_TYPE,))
         self._guests: dict[str, Guest] = {}
         self._addresses: dict[str, str] = {}
+        # Of incoming guests that were allowed to come by post-copy, and cannot.
+        self._no_post_copy: dict[str, str] = {}
         self._moves = Moves(self._network, self._sent, self._completed, self._move_failed)
         # How the last move of each guest ended, or stood when the guest died.
         self._moved: dict[str, Moved] = {}
         self._changed: Callable[[str], None] = lambda guest: None
 
-    def have(self, cpu: HostCPU | None) -> None:
-        """Another processor, for guests that are started from now on; None leaves it as it is."""
-        if cpu is not None and cpu != self.description.cpu:
-            self.description = msgspec.structs.replace(self.description, cpu=cpu)
+    def have(self, cpu: HostCPU | None, cannot_post_copy: str = "") -> None:
+        """For guests that are started, or come, from now on: another processor, where it is not None; and why they cannot come by
+        post-copy, where they cannot."""
+        self.description = msgspec.structs.replace(
+            self.description, cpu=cpu or self.description.cpu, cannot_post_copy=cannot_post_copy
+        )
 
     async def open(self, changed: Callable[[str], None]) -> None:
         self._changed = changed
@@ -100,6 +104,7 @@ class SimulatedRuntime:
         if address := self._addresses.pop(guest, None):
             self._network.leave(address)
         self._moved.pop(guest, None)
+        self._no_post_copy.pop(guest, None)
         if found := self._guests.pop(guest, None):
             found.vanish()
 
@@ -130,12 +135,17 @@ class SimulatedRuntime:
         guest = self._make(order)
         if guest.settings.fails_at == "incoming":
             raise Refused(reasons.TARGET_POD_FAILED, "it could not be prepared, as it was told to")
+        if settings is not None and settings.allow_post_copy and self.description.cannot_post_copy:
+            self._no_post_copy[order.guest] = self.description.cannot_post_copy
         guest.state = "Incoming"
         self._guests[order.guest] = guest
         self._addresses[order.guest] = address
         self._network.listen(address, _Arrival(guest, lambda: self._guest_changed(order.guest)))
         self._changed(order.guest)
         return address
+
+    def no_post_copy(self, guest: str) -> str:
+        return self._no_post_copy.get(guest, "")
 
     def shape(self, guest: str) -> dict[str, str]:
         started = self._guests[guest].started
@@ -181,7 +191,7 @@ class SimulatedRuntime:
 
     async def start_post_copy(self, guest: str) -> None:
         move = self._moves.find(guest)
-        if move is not None and move.copy.mode == "PreCopy" and not move.sent:
+        if move is not None and move.copy.mode == "PreCopy" and not move.sent and move.settings.allow_post_copy:
             ran = move.guest.ran
             self._moves.change(guest, copying.to_post_copy)
             move.guest.stand_still("HandedOver")
