@@ -131,7 +131,7 @@ class SteppedRuntime(QemuRuntime):
 class SteppedNotes:
     def __init__(self, agent: Agent, notes: DiskNotes) -> None:
         self._agent, self._notes = agent, notes
-        self.leaving, self.coming, self.remove = notes.leaving, notes.coming, notes.remove
+        self.leaving, self.coming, self.unreadable, self.remove = notes.leaving, notes.coming, notes.unreadable, notes.remove
 
     async def write(self, guest: str, note: Leaving | Coming) -> None:
         what = f"{self._agent.name} note {note.outcome or 'Leaving' if isinstance(note, Leaving) else note.granted}"
