@@ -56,7 +56,8 @@ class Attempts(Generic[T]):
         """`changed(uid)` is called when something has ended that took long."""
         self._changed = changed
         self._attempts: dict[str, _Attempt[T]] = {}
-        self._failures: dict[str, Failures] = {}
+        # With when it may be tried again.
+        self._failures: dict[str, tuple[Failures, float]] = {}
 
     async def run(self, uid: str, work: Callable[[], Coroutine[Any, Any, T]], *, ending: bool) -> T:
         """`work`, or what is under way already. Raises what that raises, and `TakesLong`. `ending`: nothing else matters now."""
@@ -72,8 +73,14 @@ class Attempts(Generic[T]):
 
     def failed(self, uid: str, error: Exception) -> Failures:
         """Once more."""
-        failures = self._failures[uid] = failed_again(self._failures.get(uid), error, "a pod's work failed, will be tried again")
+        failures = failed_again(self._failures.get(uid, (None, 0.0))[0], error, "a pod's work failed, will be tried again")
+        self._failures[uid] = (failures, asyncio.get_running_loop().time() + failures.wait)
         return failures
+
+    def too_soon(self, uid: str) -> float:
+        """Seconds until it is tried again after a failure, whatever else happens meanwhile."""
+        _, at = self._failures.get(uid, (None, 0.0))
+        return max(0.0, at - asyncio.get_running_loop().time())
 
     def went_well(self, uid: str) -> None:
         self._failures.pop(uid, None)

@@ -200,6 +200,9 @@ class PodKeeper:
     async def _carry_out(self, pod: Pod, site: Site, work: Work) -> Result:
         """The one place where it shows on the pod what goes wrong with its work, whatever that is; the end of a pod goes on all the
         same."""
+        starts = not pod.being_deleted and work.status(pod.uid) is None
+        if starts and (wait := self._attempts.too_soon(pod.uid)) > 0:
+            return Later(wait)
         try:
             plan, health = await self._attempts.run(pod.uid, lambda: self._attempt(pod, site, work), ending=pod.being_deleted)
         except TakesLong as late:

@@ -329,6 +329,26 @@ async def test_what_a_guest_that_runs_meets_is_told_and_ends_nothing(tmp_path: P
         await eventually(paused, patience=30)
 
 
+async def test_a_start_that_fails_is_not_tried_more_often_because_its_pod_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write to the pod does not decide how often its node is kept busy; who deletes it is obeyed at once."""
+    monkeypatch.setattr("herder.nodes.failures.FIRST_WAIT", 3600.0)
+    monkeypatch.setattr("herder.nodes.failures.LONGEST_WAIT", 3600.0)
+    async with node(tmp_path) as site:
+        site.runtime.fails["start"] = QMPError("no")
+        await site.pod()
+        await site.says(reasons.START_FAILED, "no")
+        for number in range(20):
+            patch = {"metadata": {"annotations": {"touched": str(number)}}}
+            await site.inside.ask("PATCH", f"{PODS}/p", patch, content_type="application/merge-patch+json")
+        await site.pod("other")
+        await site.says(reasons.START_FAILED, "no", "other")
+        assert site.runtime.reached.count("start") == 2
+        await site.delete()
+        await site.is_gone()
+
+
 async def test_an_error_that_comes_again_and_again_is_logged_whole_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("herder.nodes.failures.FIRST_WAIT", 0.01)
     async with node(tmp_path) as site:

@@ -25,6 +25,7 @@ log = structlog.get_logger()
 # Only while something moves, QEMU is asked how far it is; and in the moment of a hand-over, more often.
 LOOK_EVERY = 0.25
 LOOK_CLOSELY_EVERY = 0.002
+CANCELLED_WITHIN = 10.0
 OVER = ("completed", "failed", "cancelled")
 # In post-copy, and for good: nobody recovers it.
 BROKEN = "postcopy-paused"
@@ -117,7 +118,9 @@ class Move:
         """Not once the guest may run at the target: it could not come back."""
         if self.under_way and not self.status.startswith("postcopy"):
             await self._guest.control.do("migrate_cancel")
-            await self.over.wait()
+            # A connection that takes nothing may hold QEMU up for long: whoever wants it asks again.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), CANCELLED_WITHIN)
 
     def did_not_begin(self, why: str) -> None:
         self._settle("Failed", why)
