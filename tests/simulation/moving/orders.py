@@ -34,6 +34,8 @@ class Wanted(msgspec.Struct):
     settings: PolicySettings = PolicySettings()
     source_node: str = "node-1"
     target_node: str = "node-2"
+    # Why guests cannot come to the target by post-copy.
+    no_post_copy: str = ""
     cancelled: bool = False
     # Nodes of which it is certain that nothing runs there.
     fenced: frozenset[str] = frozenset()

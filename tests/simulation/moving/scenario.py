@@ -47,6 +47,7 @@ class World:
         self.links_cut_until = 0.0
         self.source = Host("node-1", simulation, self.ledger, self.points)
         self.target = Host("node-2", simulation, self.ledger, self.points)
+        self.target.have(None, wanted.no_post_copy)
         self.controller: Machine | None = None
         self.person = simulation.client()
 
