@@ -17,7 +17,8 @@ from herder.api.world import World
 from herder.kube.cache import BY_NODE, Cache
 from herder.kube.client import STRATEGIC_PATCH, Client
 from herder.kube.controller import DONE, Later, Result
-from herder.kube.errors import Conflict, KubeError, NotFound
+from herder.kube.errors import Conflict, NotFound
+from herder.kube.failures import is_ordinary
 from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of, written
 from herder.nodes.attempts import Attempts, TakesLong
@@ -210,9 +211,6 @@ class PodKeeper:
         except NotYet as waits:
             await self._write(pod, waiting_status(pod, waits.reason, str(waits), site.address, self._world.now()))
             return Later(LOOK_AGAIN)
-        except KubeError:
-            # The API server's matter: nothing could be written, either.
-            raise
         except Refused as refusal:
             if pod.being_deleted:
                 return await self._show_failure(pod, site, work, refusal)
@@ -220,6 +218,9 @@ class PodKeeper:
             await self._write(pod, pod_status(pod, refused, site.address, self._world.now()))
             return DONE
         except Exception as error:
+            if is_ordinary(error):
+                # The API server's matter, and it passes: nothing could be written now, either.
+                raise
             return await self._show_failure(pod, site, work, error)
         self._attempts.went_well(pod.uid)
         return await self._show(plan, health, pod, site, work)

@@ -23,6 +23,7 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.api.world import RealWorld
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
+from herder.kube.errors import Forbidden
 from herder.nodes import attempts
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
@@ -45,6 +46,7 @@ ERRORS: dict[str, Exception] = {
     "TimeoutError": TimeoutError(),
     "KeyError: 'disk'": KeyError("disk"),
     "AssertionError": AssertionError("refused before"),
+    "Forbidden: secrets keys is forbidden": Forbidden(403, "Forbidden", "secrets keys is forbidden"),
 }
 INCOMING = {"migration": "m", "settings": {}, "sourceNode": "n2"}
 
