@@ -7,8 +7,9 @@ from typing import Any
 
 from herder.api.problems import not_supported
 from herder.server.access.attributes import Attributes
+from herder.server.access.comparing import MOST_COMPARED, TooManyPieces, missing
 from herder.server.access.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES, Rbac
-from herder.server.access.rules import Rule, missing, quoted, read_rules, told
+from herder.server.access.rules import Rule, quoted, read_rules
 from herder.server.metadata import same_but_for_version
 from herder.server.request import MASTERS, User
 from herder.server.served import Served
@@ -47,7 +48,7 @@ class Guard:
         self._check_held(served, metadata.get("name", ""), namespace, read_rules(new.get("rules")), user)
         gathers = _aggregates(new) or (old is not None and _aggregates(old))
         # It can gather anything.
-        if gathers and missing(self._rbac.rules_for(user, namespace), FULL_AUTHORITY):
+        if gathers and missing(self._rbac.rules_for(user, namespace), FULL_AUTHORITY).amount:
             why = "must have cluster-admin privileges to use the aggregationRule"
             raise forbidden(served.resource, metadata.get("name", ""), why)
 
@@ -68,10 +69,14 @@ class Guard:
         self._check_held(served, metadata.get("name", ""), namespace, rules, user)
 
     def _check_held(self, served: Served, name: str, namespace: str, rules: tuple[Rule, ...], user: User) -> None:
-        lacking = missing(self._rbac.rules_for(user, namespace), rules)
-        if lacking:
+        try:
+            lacking = missing(self._rbac.rules_for(user, namespace), rules)
+        except TooManyPieces:
+            why = f"rules: with what you hold they make more than {MOST_COMPARED} combinations to compare; write fewer at once"
+            raise forbidden(served.resource, name, why) from None
+        if lacking.amount:
             who = f'user "{user.name}" (groups={quoted(user.groups)})'
-            why = f"{who} is attempting to grant RBAC permissions not currently held:\n{told(lacking)}"
+            why = f"{who} is attempting to grant RBAC permissions not currently held:\n{lacking.told()}"
             raise forbidden(served.resource, name, why)
 
 

@@ -17,6 +17,7 @@ ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebin
 ACCOUNT_PREFIX = "system:serviceaccount:"
 # People and programs, times the namespaces that they work in. More than that are simply looked up anew.
 MOST_REMEMBERED = 20_000
+LONGEST_REMEMBERED = 2048
 
 Document = dict[str, Any]
 # A namespace ("" for everywhere) and who: a user or a group.
@@ -98,11 +99,11 @@ class Rbac:
     def _bind(self, table: str, record: Record, document: Document) -> None:
         role: Document = document.get("roleRef") or {}
         binding = Binding(record.name, record.namespace, role.get("kind", ""), role.get("name", ""))
-        found: list[Subject] = []
+        found: dict[Subject, None] = {}
         for order, document_of in enumerate(document.get("subjects") or ()):
             subject = _subject(record.namespace, document_of or {})
             if subject is not None and subject not in found:
-                found.append(subject)
+                found[subject] = None
                 share = Share(binding, order, _told(record.namespace, document_of))
                 self._shares.setdefault(subject, {})[record.key] = share
         self._subjects[table, record.key] = tuple(found)
@@ -147,9 +148,11 @@ class Rbac:
         key = (user.name, user.groups, namespace)
         found = self._remembered.get(key)
         if found is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[key] = self._find(user, namespace)
+            found = self._find(user, namespace)
+            if _is_worth_remembering(user, namespace):
+                if len(self._remembered) >= MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = found
         return found
 
     def _find(self, user: User, namespace: str) -> Holdings:
@@ -168,6 +171,11 @@ class Rbac:
             else:
                 roles.append(Held(role, f"RBAC: allowed by {_source(share)}"))
         return Holdings(tuple(roles), tuple(problems))
+
+
+def _is_worth_remembering(user: User, namespace: str) -> bool:
+    """Reviews ask about whomever and wherever their sender likes, in megabytes. Real names are short, and people in few groups."""
+    return len(user.name) + len(namespace) + len(user.groups) + sum(map(len, user.groups)) <= LONGEST_REMEMBERED
 
 
 def _subject(namespace: str, document: Document) -> Subject | None:

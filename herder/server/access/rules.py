@@ -1,16 +1,18 @@
-"""Rules of roles: one by one, to compare them, and compiled, to ask them. Pure."""
+"""Rules of roles, one by one and compiled, to ask them. Pure. (How they are compared: `comparing.py`.)"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 ALL = "*"
 Document = dict[str, Any]
 Slot = tuple[str, str, str]
+# What a rule may multiply to before its lists are asked one by one.
+MOST_SLOTS = 1000
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -62,40 +64,61 @@ def read_rules(documents: Iterable[Document | None] | None) -> tuple[Rule, ...]:
     return tuple(Rule.read(document) for document in documents or ())
 
 
-class Grants:
-    """The rules of one role, ready to be asked. What is allowed is found by looking it up, never by going through the rules."""
+class _Wide(NamedTuple):
+    """A rule whose lists multiply to more than is worth writing out."""
 
-    __slots__ = ("_paths", "_prefixes", "_slots")
+    verbs: frozenset[str]
+    api_groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+
+    def allows(self, slots: Iterable[Slot], name: str) -> bool:
+        return (not self.names or name in self.names) and any(
+            verb in self.verbs and group in self.api_groups and resource in self.resources for verb, group, resource in slots
+        )
+
+
+class Grants:
+    """The rules of one role, ready to be asked. What is allowed is found by looking it up, never by going through the rules; but
+    for those few rules whose lists multiply to very many slots."""
+
+    __slots__ = ("_paths", "_prefixes", "_slots", "_wide")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         # The names that may be acted on; None is every name, and no name.
-        self._slots: dict[Slot, frozenset[str] | None] = {}
+        self._slots: dict[Slot, set[str] | None] = {}
+        self._wide: list[_Wide] = []
         self._paths: set[tuple[str, str]] = set()
-        self._prefixes: list[tuple[str, str]] = []
+        self._prefixes: dict[tuple[str, str], None] = {}
         for rule in rules:
             self._add_resources(rule)
             self._add_paths(rule)
 
     def _add_resources(self, rule: Rule) -> None:
-        names = frozenset(rule.names) or None
-        for slot in product(rule.verbs, rule.api_groups, rule.resources):
-            before = self._slots.get(slot, frozenset())
-            self._slots[slot] = None if names is None or before is None else before | names
+        verbs, groups, resources = frozenset(rule.verbs), frozenset(rule.api_groups), frozenset(rule.resources)
+        if len(verbs) * len(groups) * len(resources) > MOST_SLOTS:
+            self._wide.append(_Wide(verbs, groups, resources, frozenset(rule.names)))
+            return
+        for slot in product(verbs, groups, resources):
+            if not rule.names:
+                self._slots[slot] = None
+            elif (names := self._slots.setdefault(slot, set())) is not None:
+                names.update(rule.names)
 
     def _add_paths(self, rule: Rule) -> None:
-        for verb, path in product(rule.verbs, rule.paths):
+        for verb, path in product(frozenset(rule.verbs), frozenset(rule.paths)):
             if path.endswith(ALL):
-                self._prefixes.append((verb, path.rstrip(ALL)))
+                self._prefixes[verb, path.rstrip(ALL)] = None
             else:
                 self._paths.add((verb, path))
 
     def allow(self, slots: Iterable[Slot], name: str) -> bool:
         """`slots`: see `slots_of`."""
         held = self._slots
-        for slot in slots:  # noqa: SIM110 (a generator would take twice as long)
+        for slot in slots:
             if slot in held and ((names := held[slot]) is None or name in names):
                 return True
-        return False
+        return bool(self._wide) and any(wide.allows(slots, name) for wide in self._wide)
 
     def allow_path(self, verb: str, path: str) -> bool:
         if (verb, path) in self._paths or (ALL, path) in self._paths:
@@ -110,54 +133,3 @@ def slots_of(verb: str, group: str, resource: str, subresource: str) -> tuple[Sl
     else:
         resources = (resource, ALL)
     return tuple(product((verb, ALL), (group, ALL), resources))
-
-
-# --- comparing: does one set of rules hold everything of another? ----------------------------------------------------------------
-
-
-def missing(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of `wanted` is not in `held`, in the smallest pieces."""
-    owners = tuple(held)
-    return [piece for rule in wanted for piece in _pieces(rule) if not any(_covers(owner, piece) for owner in owners)]
-
-
-def _pieces(rule: Rule) -> Iterable[Rule]:
-    for group, resource, verb in product(rule.api_groups, rule.resources, rule.verbs):
-        for names in [(name,) for name in rule.names] or [()]:
-            yield Rule((verb,), (group,), (resource,), names)
-    for path, verb in product(rule.paths, rule.verbs):
-        yield Rule((verb,), paths=(path,))
-
-
-def _covers(owner: Rule, piece: Rule) -> bool:
-    if not (_has(owner.verbs, piece.verbs[0])):
-        return False
-    if piece.paths:
-        return any(_covers_path(path, piece.paths[0]) for path in owner.paths)
-    if not (_has(owner.api_groups, piece.api_groups[0]) and _covers_resource(owner.resources, piece.resources[0])):
-        return False
-    return not owner.names or (bool(piece.names) and piece.names[0] in owner.names)
-
-
-def _has(held: tuple[str, ...], wanted: str) -> bool:
-    return ALL in held or wanted in held
-
-
-def _covers_resource(held: tuple[str, ...], wanted: str) -> bool:
-    if _has(held, wanted):
-        return True
-    _, slash, subresource = wanted.partition("/")
-    return bool(slash) and f"*/{subresource}" in held
-
-
-def _covers_path(held: str, wanted: str) -> bool:
-    return held == wanted or (held.endswith(ALL) and wanted.startswith(held.rstrip(ALL)))
-
-
-def told(pieces: Iterable[Rule]) -> str:
-    """Pieces that differ only in their verb are told as one, a line each."""
-    verbs: dict[Rule, list[str]] = {}
-    for piece in pieces:
-        rest = msgspec.structs.replace(piece, verbs=())
-        verbs.setdefault(rest if piece.resources else piece, []).extend(piece.verbs)
-    return "\n".join(sorted(str(msgspec.structs.replace(rest, verbs=tuple(found))) for rest, found in verbs.items()))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from herder.api import account, simulated_account
 from herder.api.crds import PART_OF, PRODUCT
 from herder.api.roles import roles as our_roles
 from herder.api.selectors import selector_from_object
+from herder.server.access.comparing import TooManyPieces, missing
 from herder.server.access.defaults import AUTO_UPDATE, cluster_role_bindings, cluster_roles
 from herder.server.access.rbac import CLUSTER_ROLES, GROUP
-from herder.server.access.rules import missing, read_rules
+from herder.server.access.rules import Rule, read_rules
 from herder.server.engine import Engine
 from herder.server.housekeeping.worker import Worker
 from herder.server.request import ENGINE
 from herder.server.served import Served
+from herder.server.sorted_json import encode_sorted
 from herder.server.status import ApiError
 from herder.server.store import Change
 from herder.server.store.records import key_of
@@ -80,9 +84,16 @@ def _completed(old: Document, wanted: Document) -> Document:
         new["subjects"] = [*present, *(one for one in wanted["subjects"] if one not in present)]
     elif wanted.get("rules"):
         present = old.get("rules") or []
-        lacking = missing(read_rules(present), read_rules(wanted["rules"]))
+        lacking = _lacking(read_rules(present), read_rules(wanted["rules"]))
         new["rules"] = [*present, *(rule.document() for rule in lacking)]
     return new
+
+
+def _lacking(present: tuple[Rule, ...], wanted: tuple[Rule, ...]) -> Sequence[Rule]:
+    try:
+        return missing(present, wanted, told=sys.maxsize).pieces
+    except TooManyPieces:
+        return wanted  # twice does no harm
 
 
 class Aggregation:
@@ -127,10 +138,10 @@ class Aggregation:
                 raise
 
     def _gathered(self, name: str, selectors: list[Document]) -> list[Document]:
-        found: list[Document] = []
+        found: dict[bytes, Document] = {}
         for selector in selectors:
             matches = selector_from_object(selector).matches
             for record in self._engine.store.scan(CLUSTER_ROLES):
                 if record.name != name and matches(record.labels):
-                    found += [rule for rule in record.document().get("rules") or () if rule not in found]
-        return found
+                    found |= {encode_sorted(rule): rule for rule in record.document().get("rules") or ()}
+        return list(found.values())

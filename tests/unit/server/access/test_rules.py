@@ -1,9 +1,11 @@
 """Rules: compiled ones decide as reading them one by one would, and comparing them agrees with deciding."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herder.server.access.rules import Grants, Rule, missing, read_rules, slots_of, told
+from herder.server.access.comparing import TooManyPieces, missing
+from herder.server.access.rules import Grants, Rule, read_rules, slots_of
 
 VERBS = ("get", "list", "create")
 GROUPS = ("", "apps")
@@ -70,29 +72,59 @@ def test_whoever_lacks_nothing_may_do_everything_that_the_other_may(
     held: list[Rule], wanted: list[Rule], action: tuple[str, str, str, str, str]
 ) -> None:
     *what, name = action
-    if not missing(held, wanted) and Grants(wanted).allow(slots_of(*what), name):
+    if not missing(held, wanted).amount and Grants(wanted).allow(slots_of(*what), name):
         assert Grants(held).allow(slots_of(*what), name)
 
 
 @given(rules, rules)
 def test_what_is_missing_is_all_that_is_missing(held: list[Rule], wanted: list[Rule]) -> None:
     lacking = missing(held, wanted)
-    assert missing([*held, *lacking], wanted) == []
-    assert missing(wanted, lacking) == []
-    assert missing(held, held) == []
+    assert missing([*held, *lacking.pieces], wanted).amount == 0
+    assert missing(wanted, lacking.pieces).amount == 0
+    assert missing(held, held).amount == 0
 
 
 def test_a_right_to_one_name_is_not_a_right_to_all() -> None:
     one, every = Rule(("get",), ("",), ("secrets",), ("a",)), Rule(("get",), ("",), ("secrets",))
-    assert missing([every], [one]) == []
-    assert missing([one], [every]) == [every]
+    assert missing([every], [one]).amount == 0
+    assert missing([one], [every]).pieces == [every]
 
 
 def test_what_is_missing_is_told_by_kind() -> None:
     lacking = missing([], read_rules([{"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods", "nodes"]}]))
-    assert told(lacking) == (
+    assert lacking.told() == (
         '{APIGroups:[""], Resources:["nodes"], Verbs:["get" "list"]}\n{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'
     )
+
+
+def test_a_right_to_the_name_star_is_not_a_right_to_all_names() -> None:
+    star = Rule(("get",), ("",), ("secrets",), ("*",))
+    assert missing([star], [Rule(("get",), ("",), ("secrets",), ("a",))]).amount == 1
+
+
+def test_lists_that_multiply_are_compared_without_multiplying_them() -> None:
+    """A hundred million pieces: what is lacking is counted, and some of it told."""
+    hundred = tuple(str(number) for number in range(100))
+    lacking = missing([], [Rule(hundred, hundred, hundred, hundred)])
+    assert lacking.amount == 100**4
+    assert len(lacking.told()) < 64 * 1024
+    assert lacking.told().endswith(f"and {100**4 - 500} more")
+
+
+def test_rules_that_multiply_decide_as_they_read() -> None:
+    hundred = tuple(str(number) for number in range(100))
+    grants = Grants([Rule(hundred, hundred, hundred, ("a",))])
+    assert grants.allow(slots_of("7", "8", "9", ""), "a")
+    assert not grants.allow(slots_of("7", "8", "9", ""), "b")
+    assert not grants.allow(slots_of("7", "8", "x", ""), "a")
+
+
+def test_what_is_held_in_too_many_pieces_to_compare_is_refused_in_time() -> None:
+    """Each verb, group and resource is in a rule of its own, so that no two of them are held alike."""
+    many = tuple(str(number) for number in range(100))
+    held = [Rule((one,), (one,), (one,)) for one in many]
+    with pytest.raises(TooManyPieces):
+        missing(held, [Rule(many, many, many)])
 
 
 def test_rules_survive_what_is_not_there() -> None:
