@@ -13,11 +13,11 @@ import msgspec
 from herder.server.apply.owning import NotDivisible, owned
 from herder.server.fields.managed import FieldManager
 from herder.server.fields.sets import FieldSet, difference
+from herder.server.sorted_json import encode_sorted
 
 Document = dict[str, Any]
 KUBECTL = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-_sorted = msgspec.json.Encoder(order="sorted")
 
 
 def allowed_by_last_applied(live: Document, fields: FieldManager) -> FieldSet:
@@ -46,7 +46,7 @@ def refresh_last_applied(document: Document, config: Document) -> None:
             **metadata,
             "annotations": {name: text for name, text in metadata["annotations"].items() if name != ANNOTATION},
         }
-    annotations = {**document["metadata"]["annotations"], ANNOTATION: _sorted.encode(plain).decode() + "\n"}
+    annotations = {**document["metadata"]["annotations"], ANNOTATION: encode_sorted(plain).decode() + "\n"}
     document["metadata"] = {**document["metadata"], "annotations": annotations}
 
 

@@ -9,6 +9,7 @@ import msgspec
 from herder.server.fields.sets import FieldSet, difference, intersection, of_paths, union, without
 from herder.server.fields.shape import Change, Fields, compile_shape
 from herder.server.schema.schema import Schema
+from herder.server.sorted_json import encode_sorted
 
 _META = (
     "name",
@@ -27,7 +28,6 @@ STRIPPED = of_paths(
 )
 MOST_UPDATERS = 10
 _ANCIENT = "ancient-changes"
-_sorted = msgspec.json.Encoder(order="sorted")
 Entry = dict[str, Any]
 
 
@@ -212,12 +212,12 @@ class _Writer:
 
 def encoded_fields(fields: FieldSet) -> msgspec.Raw:
     """For an entry that is about to be encoded anyway."""
-    return msgspec.Raw(_sorted.encode(fields))
+    return msgspec.Raw(encode_sorted(fields))
 
 
 def in_order(fields: FieldSet) -> FieldSet:
     """The same set with its elements sorted, as kube-apiserver writes them. Encoding in C is cheaper than sorting in Python."""
-    return msgspec.json.decode(_sorted.encode(fields))
+    return msgspec.json.decode(encode_sorted(fields))
 
 
 def _key(entry: Entry) -> tuple[str, str, str, str]:

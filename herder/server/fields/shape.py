@@ -206,7 +206,7 @@ class Items(Divided):
         if self.only is not None and type(item) is dict:
             value = item.get(self.only)
             if type(value) is str:
-                return _named_item(self.only, value)
+                return _known_item(self.only, value) if len(value) <= LONGEST_KNOWN else _named_item(self.only, value)
         if not self.keys:
             return f"v:{_text(item)}"
         if type(item) is not dict:
@@ -218,10 +218,14 @@ class Items(Divided):
         return f"k:{{{','.join(pairs)}}}"
 
 
-@lru_cache(maxsize=8192)
 def _named_item(key: str, value: str) -> str:
-    """Items are mostly told apart by one name, and the same names come again with every object."""
     return f'k:{{"{key}":{_text(value)}}}'
+
+
+# Items are mostly told apart by one name, and the same names come again with every object. Those that are longer than names are
+# somebody's text, of any size.
+LONGEST_KNOWN = 64
+_known_item = lru_cache(maxsize=8192)(_named_item)
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from herder.server.jsonpath import Find, compile_path
 from herder.server.resources import Column
+from herder.server.sorted_json import encode_sorted
 from herder.server.tables.ages import strict_age
 from herder.server.tables.columns import NAME, Printer, name_of
 
@@ -61,7 +62,7 @@ def _as_text(value: Any) -> str:
         return "<no value>"
     if isinstance(value, float):
         return _number(value)
-    return msgspec.json.encode(value, order="sorted").decode()
+    return encode_sorted(value).decode()
 
 
 def _number(value: float) -> str:
