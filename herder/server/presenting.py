@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,13 +14,26 @@ from herder.server.request import Answer, Request, Response, Stream
 from herder.server.served import Served
 from herder.server.status import bad_request, not_acceptable
 from herder.server.store import Record
-from herder.server.tables import IncludeObject, partial_object_metadata, partial_object_metadata_list, render_stored_table
+from herder.server.tables import (
+    IncludeObject,
+    partial_metadata,
+    partial_object_metadata,
+    partial_object_metadata_list,
+    render_stored_table,
+    stored_row,
+    table_of,
+)
 
 ACCEPTED_TYPES = ("application/json", "application/yaml")
 Document = dict[str, Any]
 # A list larger than this goes out in pieces.
 STREAM_ABOVE = 1024 * 1024
-ITEMS_A_CHUNK = 50
+CHUNK_BYTES = 256 * 1024
+TURN_BYTES = 1024 * 1024
+# What looking at an object costs, however small it is.
+SMALLEST = 512
+# Writing YAML takes a hundred times as long as writing JSON, which is YAML, too.
+LONGEST_YAML = 32 * 1024
 
 
 def accepted(request: Request) -> Accepted:
@@ -71,19 +85,32 @@ def one(request: Request, served: Served, raw: bytes, now: float, status: int = 
     return body(wanted, raw, status)
 
 
-def many(request: Request, served: Served, records: Sequence[Record], metadata: Document, now: float) -> Answer:
+async def many(request: Request, served: Served, records: Sequence[Record], metadata: Document, now: float) -> Answer:
     """A list. The objects' bytes are joined as they are stored: nothing is decoded to be encoded again."""
     wanted = accepted(request)
     if wanted.as_kind == "Table":
-        raws = (shown(served, record) for record in records)
-        return body(wanted, render_stored_table(served.printer, raws, include_object(request), metadata, now))
+        row, include = stored_row, include_object(request)
+        rows = [row(served.printer, shown(served, record), include, now) async for record in in_turns(records)]
+        return body(wanted, table_of(served.printer, rows, metadata))
     if wanted.as_kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-        documents = (msgspec.json.decode(shown(served, record)) for record in records)
-        return body(wanted, partial_object_metadata_list(documents, metadata))
+        items = [partial_metadata(shown(served, record)) async for record in in_turns(records)]
+        return body(wanted, partial_object_metadata_list(items, metadata))
     chunks = _list_chunks(served, records, metadata)
-    if wanted.media_type == YAML or sum(len(record.raw) for record in records) < STREAM_ABOVE:
+    if sum(len(record.raw) for record in records) < STREAM_ABOVE:
         return body(wanted, b"".join(chunks))
     return Stream(lambda: _one_by_one(chunks), wanted.content_type)
+
+
+async def in_turns(records: Iterable[Record]) -> AsyncIterator[Record]:
+    """For whoever reads every object of a list: after each megabyte the others get their turn. By bytes and not by the clock, so
+    that the same always happens in the same order. The records must be held already: the table may change meanwhile."""
+    size = 0
+    for record in records:
+        size += len(record.raw) + SMALLEST
+        if size > TURN_BYTES:
+            size = 0
+            await asyncio.sleep(0)
+        yield record
 
 
 def _list_chunks(served: Served, records: Sequence[Record], metadata: Document) -> Iterator[bytes]:
@@ -92,10 +119,25 @@ def _list_chunks(served: Served, records: Sequence[Record], metadata: Document) 
     head = {"kind": resource.list_kind or f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": metadata}
     yield msgspec.json.encode(head)[:-1] + b',"items":['
     item = _without_kind(served) if resource.builtin else shown
-    for start in range(0, len(records), ITEMS_A_CHUNK):
-        pieces = b",".join([item(served, record) for record in records[start : start + ITEMS_A_CHUNK]])
-        yield b"," + pieces if start else pieces
+    items = (item(served, record) for record in records)
+    separated = (b"," + raw if number else raw for number, raw in enumerate(items))
+    yield from in_chunks(separated)
     yield b"]}\n"
+
+
+def in_chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pieces put together, as many as are worth sending at once; bounded in bytes, since each may be a megabyte."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= CHUNK_BYTES:
+            yield b"".join(waiting)
+            waiting.clear()
+            size = 0
+    if waiting:
+        yield b"".join(waiting)
 
 
 def _without_kind(served: Served) -> Callable[[Served, Record], bytes]:
@@ -147,6 +189,8 @@ class _TableEvents:
 
 
 def body(wanted: Accepted, raw: bytes, status: int = 200) -> Response:
+    if wanted.media_type == YAML and len(raw) > LONGEST_YAML:
+        return Response(status, raw if len(raw) > STREAM_ABOVE else msgspec.json.format(raw, indent=2), "application/yaml")
     if wanted.media_type == YAML:
         text = yaml.safe_dump(msgspec.json.decode(raw), default_flow_style=False, sort_keys=False)
         return Response(status, text.encode(), "application/yaml")

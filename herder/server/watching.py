@@ -12,6 +12,7 @@ from herder.server.store import ADDED, DELETED, MODIFIED, Change, Store
 
 # A client that is further behind than this is let go: it comes back with the last resourceVersion that it saw.
 QUEUE_LIMIT = 10_000
+QUEUE_BYTES = 32 * 1024 * 1024
 
 Event = tuple[str, Change]
 
@@ -19,13 +20,14 @@ Event = tuple[str, Change]
 class Watcher:
     """A queue between the store and one client. Offering never waits: a slow client only ever slows down itself."""
 
-    __slots__ = ("_alarm", "_closed", "_pace", "_queue", "_waiting", "_woken", "floor", "selection")
+    __slots__ = ("_alarm", "_bytes", "_closed", "_pace", "_queue", "_waiting", "_woken", "floor", "selection")
 
     def __init__(self, selection: Selection, floor: int, pace: Pace) -> None:
         self.selection = selection
         # Changes up to here are not for this watcher: it has them from elsewhere.
         self.floor = floor
         self._queue: deque[Event] = deque()
+        self._bytes = 0
         self._waiting: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._woken = False
@@ -38,10 +40,11 @@ class Watcher:
         kind = event_kind(self.selection, change)
         if kind is None:
             return
-        if len(self._queue) >= QUEUE_LIMIT:
+        if len(self._queue) >= QUEUE_LIMIT or self._bytes >= QUEUE_BYTES:
             self.close()
             return
         self._queue.append((kind, change))
+        self._bytes += len(change.record.raw)
         if len(self._queue) == 1:
             self._pace.add(self)
 
@@ -92,6 +95,7 @@ class Watcher:
         """What has come, without waiting."""
         events = list(self._queue)
         self._queue.clear()
+        self._bytes = 0
         self._woken = self._closed
         return events
 

@@ -66,6 +66,13 @@ class Replay(NamedTuple):
     before: bytes | None
 
 
+class Replayed(NamedTuple):
+    """Rows of history, and up to which revision none is missing."""
+
+    found: list[Replay]
+    end: int
+
+
 class Database:
     """Blocking calls on one connection; the writer thread owns the one that writes."""
 
@@ -148,15 +155,49 @@ class Database:
         marks = ",".join("?" * len(revisions))
         self._connection.execute(f"DELETE FROM log WHERE revision IN ({marks})", tuple(revisions))
 
-    def replay(self, kind: str, after: int, upto: int, limit: int) -> list[Replay]:
-        """The history of one kind in (after, upto], in one read transaction so that compaction cannot cut into it."""
+    def replay(
+        self, kind: str, namespace: str, after: int, with_previous: bool, upto: int, most_rows: int, most_bytes: int
+    ) -> Replayed:
+        """The history of one kind in (after, upto], in one read transaction so that compaction cannot cut into it. It ends behind
+        the row that makes it too much. `namespace` "" is all of them."""
+        join = " LEFT JOIN log AS p ON p.revision = l.previous" if with_previous else ""
         cursor = self._connection.execute(
-            f"SELECT {','.join('l.' + name for name in _NAMES.split(','))}, p.data"
-            " FROM log AS l LEFT JOIN log AS p ON p.revision = l.previous"
-            " WHERE l.revision > ? AND l.revision <= ? AND l.kind = ? ORDER BY l.revision LIMIT ?",
-            (after, upto, kind, limit),
+            f"SELECT {','.join('l.' + name for name in _NAMES.split(','))}, {'p.data' if with_previous else 'NULL'}"
+            f" FROM log AS l{join} WHERE l.revision > ? AND l.revision <= ? AND l.kind = ? AND (? = '' OR l.namespace = ?)"
+            " ORDER BY l.revision",
+            (after, upto, kind, namespace, namespace),
         )
-        return [Replay(Row(*values[:COLUMNS]), values[COLUMNS]) for values in cursor.fetchall()]
+        found: list[Replay] = []
+        size = 0
+        for values in cursor:
+            found.append(Replay(Row(*values[:COLUMNS]), values[COLUMNS]))
+            size += len(found[-1].row.data) + len(found[-1].before or b"")
+            if size >= most_bytes or len(found) >= most_rows:
+                cursor.close()
+                return Replayed(found, found[-1].row.revision)
+        return Replayed(found, upto)
+
+    def first_changes(self, kind: str, namespace: str, after: int, upto: int, most: int) -> list[tuple[str, str, int | None]]:
+        """For each object that changed in (after, upto], the revision that it had before. Without the objects themselves."""
+        cursor = self._connection.execute(
+            "SELECT namespace, name, previous, min(revision) FROM log"
+            " WHERE revision > ? AND revision <= ? AND kind = ? AND (? = '' OR namespace = ?) GROUP BY namespace, name LIMIT ?",
+            (after, upto, kind, namespace, namespace, most),
+        )
+        return [values[:3] for values in cursor.fetchall()]
+
+    def states(self, revisions: Sequence[int], most_bytes: int) -> list[tuple[int, bytes]]:
+        """The data of these rows, up to the one that makes it too much."""
+        marks = ",".join("?" * len(revisions))
+        cursor = self._connection.execute(f"SELECT revision, data FROM log WHERE revision IN ({marks})", tuple(revisions))
+        found: list[tuple[int, bytes]] = []
+        for revision, data in cursor:
+            found.append((revision, data))
+            most_bytes -= len(data)
+            if most_bytes < 0:
+                cursor.close()
+                break
+        return found
 
     def wal_size(self) -> int:
         try:

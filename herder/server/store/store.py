@@ -13,15 +13,19 @@ from typing import NamedTuple
 
 import structlog
 
-from herder.server.store.database import DELETE, PUT, Database, Replay, Row
+from herder.server.store.database import DELETE, PUT, Database, Row
 from herder.server.store.history import CompactedError, History
 from herder.server.store.records import ADDED, DELETED, MODIFIED, Change, Record, key_of
-from herder.server.store.tables import Table, scan_as_of
+from herder.server.store.replaying import Page, Replays, Wanted, page_of
+from herder.server.store.tables import Snapshot, Table
 from herder.server.store.writer import Job, StorageFullError, Writer
 
 log = structlog.get_logger()
 
-REPLAY_LIMIT = 200_000
+# Of objects that are not as they were, in a list of how it was: more than that are not looked for.
+MOST_CHANGED = 200_000
+# And of what they were, in one answer: whoever wants more asks for smaller pages.
+MOST_OLD_BYTES = 16 * 1024 * 1024
 COMPACT_SLICE = 500
 
 
@@ -49,7 +53,7 @@ Listener = Callable[[Change], None]
 class Store:
     def __init__(self, database: Database, writer: Writer, reader: Callable[[], Database] | None = None) -> None:
         self._writer = writer
-        self._open_reader = reader or (lambda: Database(database.path))
+        self._replays = Replays(reader or (lambda: Database(database.path)))
         self._tables: dict[str, Table] = {}
         self._superseded: deque[_Superseded] = deque()
         self._pending: dict[tuple[str, str], _Pending] = {}
@@ -110,42 +114,49 @@ class Store:
     def scan(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return self.table(kind).scan(prefix, after)
 
-    async def scan_at(self, kind: str, revision: int, prefix: str = "", after: str = "") -> Iterator[Record]:
+    async def scan_at(self, kind: str, revision: int, prefix: str = "", after: str = "") -> Snapshot:
         """The objects as they were at `revision`; CompactedError when that is too long ago."""
         self.check_kept(revision)
-        table = self.table(kind)
-        if table.revision <= revision:
-            return table.scan(prefix, after)
-        return scan_as_of(table, await self.changes_after(kind, revision), prefix, after)
-
-    async def changes_after(self, kind: str, revision: int) -> list[Change]:
-        """All durable changes of one kind behind `revision`, up to the moment this returns."""
-        self.check_kept(revision)
-        older: list[Change] = []
-        while revision < self.history.floor:
+        table, asked, namespace = self.table(kind), revision, prefix.rstrip("/")
+        before: dict[str, Record | int | None] = {}
+        while revision < self.history.floor and table.revision > asked:
             upto = self.history.floor
-            older += await self._replay(kind, revision, upto)
+            for key, old in await self._replays.first_changes(kind, namespace, revision, upto, MOST_CHANGED):
+                before.setdefault(key, old)
+            if len(before) > MOST_CHANGED:
+                raise CompactedError(asked, upto)
+            # Rows that compaction took meanwhile would be missing from what was read.
+            self.check_kept(asked)
             revision = upto
-        return older + self.history.after(kind, revision)
+        for change in self.history.after(kind, revision):
+            before.setdefault(change.record.key, change.previous)
+        left = MOST_OLD_BYTES
+
+        async def load(states: dict[int, str]) -> dict[str, Record]:
+            nonlocal left
+            found = await self._replays.states(states, left)
+            left -= sum(len(record.raw) for record in found.values())
+            self.check_kept(asked)
+            if len(found) < len(states) or left < 0:
+                raise CompactedError(asked, self.revision)
+            return found
+
+        return Snapshot(table, before, prefix, after, load)
+
+    async def changes_after(self, kind: str, revision: int, upto: int, namespace: str = "", *, with_previous: bool = True) -> Page:
+        """The durable changes of one kind behind `revision`, or of one of its namespaces: a page of them, which ends at `upto` or
+        before. `with_previous`: each with what the object was before it, where that has to be read."""
+        self.check_kept(revision)
+        floor = self.history.floor
+        if revision >= floor:
+            return page_of(self.history.after(kind, revision), upto)
+        page = await self._replays.page(Wanted(kind, namespace, revision, with_previous), min(floor, upto))
+        self.check_kept(revision)
+        return page
 
     def check_kept(self, revision: int) -> None:
         if revision < self.compacted:
             raise CompactedError(revision, self.compacted)
-
-    async def _replay(self, kind: str, after: int, upto: int) -> list[Change]:
-        rows = await asyncio.to_thread(self._read_log, kind, after, upto)
-        if len(rows) > REPLAY_LIMIT:
-            raise CompactedError(after, upto)
-        # Rows that compaction took meanwhile would be missing from what was read.
-        self.check_kept(after)
-        return [_change_of(replay) for replay in rows]
-
-    def _read_log(self, kind: str, after: int, upto: int) -> list[Replay]:
-        reader = self._open_reader()
-        try:
-            return reader.replay(kind, after, upto, REPLAY_LIMIT + 1)
-        finally:
-            reader.close()
 
     # --- writing -----------------------------------------------------------------------------------------------------------------
 
@@ -363,14 +374,6 @@ def _settle_one(future: asyncio.Future[None], error: BaseException | None) -> No
     else:
         future.set_exception(error)
         future.exception()  # whoever asked may be gone: that is no news for the log
-
-
-def _change_of(replay: Replay) -> Change:
-    row = replay.row
-    key = key_of(row.namespace, row.name)
-    previous = Record(key, row.previous, replay.before) if row.previous is not None and replay.before is not None else None
-    kind = DELETED if row.operation == DELETE else MODIFIED if row.previous is not None else ADDED
-    return Change(row.kind, kind, Record(key, row.revision, row.data), previous)
 
 
 def _new_identity(database: Database) -> str:

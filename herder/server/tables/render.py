@@ -23,7 +23,7 @@ IncludeObject = Literal["None", "Metadata", "Object"]
 _encode = msgspec.json.Encoder().encode
 
 
-class _Partial(msgspec.Struct, frozen=True, gc=False):
+class Partial(msgspec.Struct, frozen=True, gc=False):
     kind: str
     apiVersion: str
     metadata: dict[str, Any] | msgspec.Raw
@@ -36,7 +36,7 @@ class _Envelope(msgspec.Struct, frozen=True, gc=False):
 _open_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
-class _Row(msgspec.Struct, gc=False):
+class TableRow(msgspec.Struct, gc=False):
     cells: list[Any]
     conditions: list[dict[str, str]] | msgspec.UnsetType
     object: Any
@@ -55,14 +55,14 @@ class _Table(msgspec.Struct):
     apiVersion: str
     metadata: dict[str, Any]
     columnDefinitions: list[_Column] | None
-    rows: list[_Row]
+    rows: list[TableRow]
 
 
 class _PartialList(msgspec.Struct):
     kind: str
     apiVersion: str
     metadata: dict[str, Any]
-    items: list[_Partial]
+    items: list[Partial]
 
 
 def render_table(
@@ -80,7 +80,7 @@ def render_table(
     """
     seconds = as_seconds(now)
     shown = [_row(printer, obj, seconds, _included(raw, obj, include_object, api_version)) for raw, obj in rows]
-    return _table(printer, shown, metadata, with_columns, api_version)
+    return table_of(printer, shown, metadata, with_columns, api_version)
 
 
 def render_stored_table(
@@ -94,33 +94,42 @@ def render_stored_table(
 ) -> bytes:
     """The same from stored bytes alone: only what the table shows is decoded, one object at a time."""
     seconds = as_seconds(now)
-    shown: list[_Row] = []
-    for raw in stored:
-        obj = printer.decode(raw)
-        shown.append(_row(printer, obj, seconds, _included_raw(raw, obj, include_object, api_version)))
-    return _table(printer, shown, metadata, with_columns, api_version)
+    shown = [stored_row(printer, raw, include_object, seconds, api_version) for raw in stored]
+    return table_of(printer, shown, metadata, with_columns, api_version)
 
 
-def _table(printer: Printer, rows: list[_Row], metadata: dict[str, Any], with_columns: bool, api_version: str) -> bytes:
+def stored_row(printer: Printer, raw: bytes, include_object: IncludeObject, now: float, api_version: str = META_V1) -> TableRow:
+    """One object's row, for a list that is rendered in pieces."""
+    obj = printer.decode(raw)
+    return _row(printer, obj, now, _included_raw(raw, obj, include_object, api_version))
+
+
+def table_of(
+    printer: Printer,
+    rows: list[TableRow],
+    metadata: dict[str, Any],
+    with_columns: bool = True,
+    api_version: str = META_V1,
+) -> bytes:
     columns = [_Column(one.name, one.type, one.format, one.description, one.priority) for one in printer.columns]
     return _encode(_Table("Table", api_version, metadata, columns if with_columns else None, rows))
 
 
-def _row(printer: Printer, obj: dict[str, Any], now: float, included: Any) -> _Row:
+def _row(printer: Printer, obj: dict[str, Any], now: float, included: Any) -> TableRow:
     conditions = (printer.conditions(obj) if printer.conditions else None) or msgspec.UNSET
-    return _Row(printer.row(obj, now), conditions, included)
+    return TableRow(printer.row(obj, now), conditions, included)
 
 
 def _included(raw: bytes, obj: dict[str, Any], include: IncludeObject, api_version: str) -> Any:
     if include == "Object":
         return msgspec.Raw(raw)
-    return _Partial(PARTIAL, api_version, obj["metadata"]) if _shows_metadata(obj, include) else None
+    return Partial(PARTIAL, api_version, obj["metadata"]) if _shows_metadata(obj, include) else None
 
 
 def _included_raw(raw: bytes, obj: dict[str, Any], include: IncludeObject, api_version: str) -> Any:
     if include == "Object":
         return msgspec.Raw(raw)
-    return _Partial(PARTIAL, api_version, _open_envelope(raw).metadata) if _shows_metadata(obj, include) else None
+    return Partial(PARTIAL, api_version, _open_envelope(raw).metadata) if _shows_metadata(obj, include) else None
 
 
 def _shows_metadata(obj: dict[str, Any], include: IncludeObject) -> bool:
@@ -129,9 +138,13 @@ def _shows_metadata(obj: dict[str, Any], include: IncludeObject) -> bool:
 
 
 def partial_object_metadata(obj: dict[str, Any], api_version: str = META_V1) -> bytes:
-    return _encode(_Partial(PARTIAL, api_version, obj["metadata"]))
+    return _encode(Partial(PARTIAL, api_version, obj["metadata"]))
 
 
-def partial_object_metadata_list(objects: Iterable[dict[str, Any]], metadata: dict[str, Any], api_version: str = META_V1) -> bytes:
-    items = [_Partial(PARTIAL, api_version, obj["metadata"]) for obj in objects]
+def partial_metadata(raw: bytes, api_version: str = META_V1) -> Partial:
+    """One object's metadata as it is stored, for a list that is rendered in pieces."""
+    return Partial(PARTIAL, api_version, _open_envelope(raw).metadata)
+
+
+def partial_object_metadata_list(items: list[Partial], metadata: dict[str, Any], api_version: str = META_V1) -> bytes:
     return _encode(_PartialList("PartialObjectMetadataList", api_version, metadata, items))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from herder.api.problems import Problem, forbidden, not_supported
 from herder.server import status
 from herder.server.engine import Engine
-from herder.server.presenting import many
+from herder.server.presenting import in_turns, many
 from herder.server.request import Answer, Request, Target
 from herder.server.revisions import parse_revision, wait_for_revision
 from herder.server.selection import Selection, selection_of
@@ -95,38 +95,45 @@ async def list_objects(engine: Engine, served: Served, target: Target, request: 
     page = await page_of(engine, request)
     try:
         shown = page.revision if page.revision is not None else engine.store.revision
-        records = await _read(engine, served, selection, page)
+        found, more = await _read(engine, served, selection, page)
     except CompactedError as error:
         raise _expired(error, page) from None
-    found, more = _cut(records, page.limit)
     metadata: dict[str, Any] = {"resourceVersion": str(shown)}
     if more:
         metadata["continue"] = Continue(TOKEN_VERSION, shown, found[-1].key + "\0").token()
         if not selection.selective:
-            metadata["remainingItemCount"] = sum(1 for _ in records) + 1
-    return many(request, served, found, metadata, engine.world.now())
+            metadata["remainingItemCount"] = more
+    return await many(request, served, found, metadata, engine.world.now())
 
 
-async def _read(engine: Engine, served: Served, selection: Selection, page: Page) -> Iterator[Record]:
-    store = engine.store
-    if page.revision is None:
-        if selection.name is not None and selection.prefix:
-            record = store.get(served.table, selection.prefix + selection.name)
-            records = iter((record,) if record is not None and record.key > page.after else ())
-        else:
-            records = store.scan(served.table, selection.prefix, page.after)
-    else:
-        records = await store.scan_at(served.table, page.revision, selection.prefix, page.after)
-    return filter(selection.matches, records) if selection.selective else records
+async def _read(engine: Engine, served: Served, selection: Selection, page: Page) -> tuple[list[Record], int]:
+    """The records, and how many come behind them; of a selection only whether there are any."""
+    matches = selection.matches if selection.selective else None
+    if page.revision is not None:
+        snapshot = await engine.store.scan_at(served.table, page.revision, selection.prefix, page.after)
+        return await snapshot.read(matches, page.limit)
+    records = _current(engine, served, selection, page)
+    if matches is not None:
+        return await _matching(list(records), matches, page.limit)
+    found = list(islice(records, page.limit))
+    return found, 0 if page.limit is None or len(found) < page.limit else sum(1 for _ in records)
 
 
-def _cut(records: Iterator[Record], limit: int | None) -> tuple[list[Record], bool]:
-    if limit is None:
-        return list(records), False
-    found = list(islice(records, limit))
-    if len(found) < limit:
-        return found, False
-    return found, next(records, None) is not None
+async def _matching(records: list[Record], matches: Callable[[Record], bool], limit: int | None) -> tuple[list[Record], int]:
+    found: list[Record] = []
+    async for record in in_turns(records):
+        if matches(record):
+            if len(found) == limit:
+                return found, 1
+            found.append(record)
+    return found, 0
+
+
+def _current(engine: Engine, served: Served, selection: Selection, page: Page) -> Iterator[Record]:
+    if selection.name is None or not selection.prefix:
+        return engine.store.scan(served.table, selection.prefix, page.after)
+    record = engine.store.get(served.table, selection.prefix + selection.name)
+    return iter((record,) if record is not None and record.key > page.after else ())
 
 
 def _expired(error: CompactedError, page: Page) -> status.ApiError:

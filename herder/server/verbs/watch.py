@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import msgspec
 
 from herder.api.problems import Problem, forbidden, not_supported
 from herder.server import status
 from herder.server.engine import Engine
-from herder.server.presenting import ITEMS_A_CHUNK, event_shaper, shown
+from herder.server.presenting import CHUNK_BYTES, event_shaper, in_chunks, in_turns, shown
 from herder.server.request import Answer, Request, Stream, Target
 from herder.server.revisions import parse_revision
 from herder.server.selection import Selection, selection_of
@@ -52,11 +52,12 @@ class Session:
         leave = hub.add(self.served.table, watcher)
         try:
             if from_now:
-                for chunk in self._initial():
+                async for chunk in self._initial():
                     yield chunk
             else:
                 try:
-                    yield await self._replay(self.revision or 0, watcher.floor)
+                    async for chunk in self._replay(self.revision or 0, watcher.floor):
+                        yield chunk
                 except CompactedError as error:
                     yield _error_frame(status.expired(str(error)))
                     return
@@ -66,22 +67,40 @@ class Session:
             leave()
             watcher.silence()
 
-    def _initial(self) -> Iterator[bytes]:
+    async def _initial(self) -> AsyncIterator[bytes]:
         """Everything that is there now, as if it had just been added; in pieces, since it may be much."""
         store = self.engine.store
         revision = store.revision
         records: list[Record] = []
         if self.initial:
-            matching = self.selection.matches if self.selection.selective else None
-            records = [one for one in store.scan(self.served.table, self.selection.prefix) if matching is None or matching(one)]
-        for start in range(0, len(records), ITEMS_A_CHUNK):
-            yield b"".join(self._frame(ADDED, shown(self.served, one)) for one in records[start : start + ITEMS_A_CHUNK])
+            records = list(store.scan(self.served.table, self.selection.prefix))
+        matching = self.selection.matches if self.selection.selective else None
+        waiting: list[bytes] = []
+        size = 0
+        async for record in in_turns(records):
+            if matching is not None and not matching(record):
+                continue
+            waiting.append(self._frame(ADDED, shown(self.served, record)))
+            size += len(waiting[-1])
+            if size >= CHUNK_BYTES:
+                yield b"".join(waiting)
+                waiting.clear()
+                size = 0
+        if waiting:
+            yield b"".join(waiting)
         if self.initial_end and self.bookmarks:
             yield self._bookmark(revision, {INITIAL_END: "true"})
 
-    async def _replay(self, after: int, upto: int) -> bytes:
-        changes = await self.engine.store.changes_after(self.served.table, after)
-        return b"".join(self._frames((kind, change) for kind, change in self._seen(changes) if change.revision <= upto))
+    async def _replay(self, after: int, upto: int) -> AsyncIterator[bytes]:
+        """A page at a time: as much as the client takes before the next one is read."""
+        selection = self.selection
+        while after < upto:
+            page = await self.engine.store.changes_after(
+                self.served.table, after, upto, selection.prefix.rstrip("/"), with_previous=selection.selective
+            )
+            async for chunk in self._shown(self._seen(page.changes)):
+                yield chunk
+            after = page.end
 
     def _seen(self, changes: Iterable[Change]) -> Iterable[Event]:
         for change in changes:
@@ -94,11 +113,18 @@ class Session:
         while not watcher.closed and (now := loop_time()) < self.ends:
             if now >= bookmark_at:
                 # What still waits comes before the bookmark, which says that everything up to it has been seen.
-                yield b"".join([*self._frames(watcher.drain()), self._bookmark(self.engine.store.revision)])
+                last = self.engine.store.revision
+                async for chunk in self._shown(watcher.drain()):
+                    yield chunk
+                yield self._bookmark(last)
                 bookmark_at = self._next_bookmark(now)
             events = await watcher.take(min(bookmark_at, self.ends))
-            if events:
-                yield b"".join(self._frames(events))
+            if self.shape is None:
+                for chunk in in_chunks(change.frame(kind) for kind, change in events):
+                    yield chunk
+            else:
+                async for chunk in self._shown(events):
+                    yield chunk
 
     def _next_bookmark(self, now: float) -> float:
         last = self.ends - BOOKMARK_BEFORE_END
@@ -106,10 +132,21 @@ class Session:
             return self.ends  # or it would be woken again and again for one that never comes
         return min(now + BOOKMARK_EVERY, last) if now < last else self.ends
 
-    def _frames(self, events: Iterable[Event]) -> list[bytes]:
-        if self.shape is None:
-            return [change.frame(kind) for kind, change in events]
-        return [self._frame(kind, change.raw(kind)) for kind, change in events]
+    async def _shown(self, events: Iterable[Event]) -> AsyncIterator[bytes]:
+        """Events as this client sees them. Where each has to be made for it, the others get their turn now and then."""
+        waiting: list[bytes] = []
+        size = 0
+        for kind, change in events:
+            # Not the shared frame, which would be kept with the change for as long as that is history.
+            waiting.append(self._frame(kind, change.raw(kind)))
+            size += len(change.record.raw)
+            if size >= CHUNK_BYTES:
+                yield b"".join(waiting)
+                waiting.clear()
+                size = 0
+                await asyncio.sleep(0)
+        if waiting:
+            yield b"".join(waiting)
 
     def _frame(self, kind: str, raw: bytes) -> bytes:
         return watch_frame(kind, raw if self.shape is None else self.shape(raw))

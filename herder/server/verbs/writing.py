@@ -12,7 +12,7 @@ from herder.server.admission import admit_create, patience_with_nodes
 from herder.server.bodies import as_object, media_type, parse, read_document
 from herder.server.engine import Engine
 from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, metadata_of
-from herder.server.presenting import accepted, body, many, one
+from herder.server.presenting import accepted, body, in_turns, many, one
 from herder.server.request import ENGINE, Answer, Request, Target, User
 from herder.server.selection import selection_of
 from herder.server.served import Served
@@ -202,11 +202,9 @@ async def delete_collection(engine: Engine, served: Served, target: Target, requ
     options = delete_options(request)
     selection = selection_of(request, target, served)
     revision = engine.store.revision
-    found = [
-        record
-        for record in engine.store.scan(served.table, selection.prefix)
-        if not selection.selective or selection.matches(record)
-    ]
+    found = list(engine.store.scan(served.table, selection.prefix))
+    if selection.selective:
+        found = [record async for record in in_turns(found) if selection.matches(record)]
     for record in found:
         current = engine.store.latest(served.table, record.key)
         if current is not None and current.uid != record.uid:
@@ -217,4 +215,4 @@ async def delete_collection(engine: Engine, served: Served, target: Target, requ
         except status.ApiError as error:
             if error.code != 404:
                 raise
-    return many(request, served, found, {"resourceVersion": str(revision)}, engine.world.now())
+    return await many(request, served, found, {"resourceVersion": str(revision)}, engine.world.now())

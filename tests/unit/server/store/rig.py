@@ -110,10 +110,16 @@ class Rig:
         return {record.key: record.raw for record in self.store.scan(table)}
 
     async def contents_at(self, table: str, revision: int) -> dict[str, bytes]:
-        return {record.key: record.raw for record in await self.store.scan_at(table, revision)}
+        return {record.key: record.raw for record in (await (await self.store.scan_at(table, revision)).read())[0]}
 
     async def history(self, table: str, after: int) -> list[Seen]:
-        return [seen(change) for change in await self.store.changes_after(table, after)]
+        found: list[Seen] = []
+        upto = self.store.revision
+        while after < upto:
+            page = await self.store.changes_after(table, after, upto)
+            found += [seen(change) for change in page.changes]
+            after = page.end
+        return found
 
     async def compact_all(self, upto: int) -> None:
         while self.store.compact(upto):

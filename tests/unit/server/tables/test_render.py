@@ -11,6 +11,7 @@ import pytest
 from herder.server.builtins import BUILTINS
 from herder.server.tables import (
     IncludeObject,
+    partial_metadata,
     partial_object_metadata,
     partial_object_metadata_list,
     printer_for,
@@ -104,8 +105,9 @@ def test_an_older_form_of_the_table_is_named_so_throughout() -> None:
 
 
 def test_a_list_of_metadata_alone_keeps_the_place_in_the_list() -> None:
-    _, obj = stored("one")
-    assert msgspec.json.decode(partial_object_metadata_list([obj], {"resourceVersion": "7", "continue": "next"})) == {
+    raw, obj = stored("one")
+    items = [partial_metadata(raw)]
+    assert msgspec.json.decode(partial_object_metadata_list(items, {"resourceVersion": "7", "continue": "next"})) == {
         "kind": "PartialObjectMetadataList",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": "7", "continue": "next"},
