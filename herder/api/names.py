@@ -21,8 +21,16 @@ _ENV_NAME: Final = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 
+# Of what is so much longer than any name may be, only that is told: looking at every letter of it would take long.
+LONGEST_LOOKED_AT: Final = 4096
+
+
+def _subdomain(value: str) -> bool:
+    return len(value) > LONGEST_LOOKED_AT or _is_subdomain(value) is not None
+
+
 _label = re.compile(_LABEL).fullmatch
-_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _label_1035 = re.compile(_LABEL_1035).fullmatch
 _key_name = re.compile(_KEY_NAME).fullmatch
 _label_value = re.compile(_LABEL_VALUE).fullmatch

@@ -33,9 +33,23 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
+# Nobody reads more of a value than this, or of more problems: an answer must not be many times as large as what was sent.
+LONGEST_SHOWN = 4096
+MOST_SHOWN = 100
+
+
+def shortened(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """The beginning and the end of what is too long to be shown."""
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}…{text[-(longest // 2) :]}"
+
+
 def shown(value: Any) -> str:
-    """A value as a person typed it: strings in quotes, everything else as JSON."""
-    return msgspec.json.encode(value).decode()
+    """A value as a person typed it: strings in quotes, everything else as JSON. Of a long one the beginning and the end."""
+    if isinstance(value, str):
+        value = shortened(value)
+    return shortened(msgspec.json.encode(value).decode())
 
 
 def required(field: str, detail: str = "") -> Problem:

@@ -138,6 +138,10 @@ class Selector:
             return None
         return first.values[0]
 
+    def first_exact(self) -> tuple[str, str] | None:
+        """A label and the one value that it demands of it, where it demands any; the same one each time."""
+        return next(((key, value) for key, value in self._exact if value), None)
+
     def __str__(self) -> str:
         return ",".join(str(one) for one in self.requirements)
 

@@ -7,14 +7,22 @@ from typing import Any
 import msgspec
 import yaml
 
-from herder.api.problems import invalid, not_supported
+from herder.api.problems import MOST_SHOWN, invalid, not_supported, shortened
 from herder.server import protobuf
-from herder.server.nesting import is_too_deep, too_deep
+from herder.server.nesting import extent_of, too_deep, too_many_values
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served
-from herder.server.status import ApiError, bad_request, invalid_kind, invalid_options, too_large, unsupported_media_type
+from herder.server.status import (
+    ApiError,
+    bad_request,
+    invalid_kind,
+    invalid_options,
+    too_large,
+    too_large_to_read,
+    unsupported_media_type,
+)
 from herder.server.yaml_bodies import read_yaml
 
 BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
@@ -23,7 +31,6 @@ READABLE = ("application/json", *YAML_TYPES, protobuf.MEDIA_TYPE)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
-# No body of the allowed size has more, unless by aliases.
 
 Document = dict[str, Any]
 
@@ -45,7 +52,7 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
     """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
     if kind == "application/json":
         raw = readable(raw)
-        check_depth(raw)
+        check_extent(raw)
         try:
             return msgspec.json.decode(raw), raw
         except (ValueError, RecursionError) as error:
@@ -57,10 +64,13 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any,
     raise unsupported_media_type(BODY_TYPES)
 
 
-def check_depth(raw: bytes) -> None:
-    """Whatever walks through a document calls itself for each level of it."""
-    if is_too_deep(raw):
+def check_extent(raw: bytes) -> None:
+    """Whatever walks through a document calls itself for each level of it, and takes its time for each value."""
+    extent = extent_of(raw)
+    if extent.too_deep:
         raise bad_request(f"the body of the request cannot be read: {too_deep()}")
+    if extent.too_much:
+        raise too_large_to_read(too_many_values())
 
 
 def readable(raw: bytes) -> bytes:
@@ -92,7 +102,7 @@ def _unreadable(raw: bytes, error: Exception) -> ApiError:
 def parse_yaml(raw: bytes) -> tuple[Any, bytes]:
     """The value, and the same as JSON bytes. Most of what comes as YAML is JSON, which is read faster, and is YAML too."""
     try:
-        if raw.lstrip()[:1] == b"{" and not is_too_deep(raw):
+        if raw.lstrip()[:1] == b"{" and not any(extent_of(raw)):
             return msgspec.json.decode(raw), raw
     except ValueError:
         pass  # in braces, and yet not JSON
@@ -116,8 +126,8 @@ def _find_doubled(node: Any, path: str, found: list[str]) -> None:
         seen: set[str] = set()
         for key, value in node.value:
             inside = f"{path}.{key.value}" if path else str(key.value)
-            if inside in seen:
-                found.append(inside)
+            if inside in seen and len(found) < MOST_SHOWN:
+                found.append(shortened(inside))
             seen.add(inside)
             _find_doubled(value, inside, found)
     elif isinstance(node, yaml.SequenceNode):
@@ -190,9 +200,16 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
 
 def report_findings(request: Request, served: Served, findings: list[str], mode: str) -> None:
     if findings and mode == STRICT:
-        text = f"strict decoding error: {', '.join(findings)}"
+        text = f"strict decoding error: {listed(findings)}"
         raise not_handled(served, text) if served.resource.builtin else bad_request(text)
     request.warnings.extend(findings)
+
+
+def listed(sentences: list[str]) -> str:
+    """Of very many the first, and how many more there are."""
+    more = len(sentences) - MOST_SHOWN
+    told = [*sentences[:MOST_SHOWN], f"and {more} more"] if more > 0 else sentences
+    return ", ".join(told)
 
 
 def _unknown(served: Served, path: str) -> str:
@@ -203,7 +220,7 @@ def _unknown(served: Served, path: str) -> str:
 def refuse_wrong_types(served: Served, document: Document) -> None:
     sentences = served.schema.type_errors(document)
     if sentences:
-        raise not_handled(served, ", ".join(sentences))
+        raise not_handled(served, listed(sentences))
 
 
 def not_handled(served: Served, why: str) -> ApiError:

@@ -68,7 +68,7 @@ class BudgetIndex:
 
     def _learn(self, record: Record) -> None:
         selector = _selector_of(record)
-        exact = next(((one.key, value) for one in selector.requirements if (value := selector.exact_value(one.key))), None)
+        exact = selector.first_exact()
         place: Place = (record.namespace, *exact) if exact else (record.namespace, None, "")
         self._known[record.key] = _Known(selector, place)
         self._budgets.setdefault(place, set()).add(record.key)

@@ -25,6 +25,7 @@ from herder.server.verbs.patch import patch
 from herder.server.verbs.scale import get_scale, put_scale
 from herder.server.verbs.watch import watch
 from herder.server.verbs.writing import create, delete, delete_collection, update
+from herder.server.warnings import warning_headers
 
 Verb = Callable[[Engine, Served, Target, Request], Awaitable[Answer]]
 
@@ -71,7 +72,7 @@ class Router:
         if isinstance(answer, Response):
             self.information.metrics.count(request.verb, request.resource, answer.status, time.perf_counter() - began)
         if request.warnings:
-            answer.warnings = [_warning(text) for text in request.warnings]
+            answer.warnings = warning_headers(request.warnings)
         return answer
 
     async def _limited(self, request: Request) -> Answer:
@@ -153,8 +154,3 @@ def _fits(target: Target, served: Served) -> bool:
         "token": resource.token,
     }
     return allowed.get(target.subresource, False)
-
-
-def _warning(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'299 - "{escaped}"'

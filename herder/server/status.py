@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import INVALID, Problem
+from herder.api.problems import INVALID, Problem, shortened
 from herder.api.refusal import details_of, sentence_of
 from herder.server.resources import Resource
+
+LONGEST_MESSAGE = 64 * 1024
 
 
 class ApiError(Exception):
@@ -21,7 +23,8 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = code
         self.reason = reason
-        self.message = message
+        # Many sentences repeat what was sent.
+        self.message = shortened(message, LONGEST_MESSAGE)
         self.details = details
         self.headers = headers or {}
 
@@ -131,6 +134,11 @@ class ExpiredContinue(ApiError):
 
 def too_large(limit: int) -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def too_large_to_read(why: str) -> ApiError:
+    """A body whose bytes would do, and that is too much work all the same."""
+    return ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:

@@ -7,18 +7,22 @@ into a crash of the whole process, and a body of few lines can stand for more th
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import yaml
 from yaml import events
 
-from herder.server.nesting import DEEPEST, too_deep
+from herder.server.nesting import DEEPEST, MOST_VALUES, too_deep
 
-MOST_NODES = 200_000
+# Far longer than any number; a few of YAML's ways to write one cost the square of their length.
+LONGEST_NUMBER = 400
+_NUMERAL = re.compile(r"[-+0-9._:eE]+")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE = "tag:yaml.org,2002:merge"
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _STRING = "tag:yaml.org,2002:str"
+_BINARY = "tag:yaml.org,2002:binary"
 # What looks like a time stays the text that it is.
 _RESOLVERS: dict[Any, list[tuple[str, Any]]] = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
@@ -88,8 +92,8 @@ class _Reading:
 
     def _count(self, nodes: int) -> None:
         self._nodes += nodes
-        if self._nodes > MOST_NODES:
-            raise YamlError(f"it holds more than {MOST_NODES} values, or stands for so many by its aliases; send JSON")
+        if self._nodes > MOST_VALUES:  # keys among them: YAML takes several times as long to read as JSON
+            raise YamlError(f"it holds more than {MOST_VALUES} keys and values, or stands for so many by its aliases; send JSON")
 
     def _start(self, event: Any) -> None:
         if len(self._open) >= DEEPEST:
@@ -118,13 +122,15 @@ class _Reading:
     def _scalar(self, event: Any) -> Any:
         tag = event.tag
         if tag is None or tag == "!":
-            tag = _resolve(event.value) if event.implicit[0] else _STRING
+            tag = self._resolved(event.value) if event.implicit[0] else _STRING
         if tag not in _SCALARS:
             raise YamlError(f"the tag {tag} has no meaning in JSON")
         if tag == _MERGE:
             return MERGE
         if tag == _STRING:
             return event.value
+        if len(event.value) > LONGEST_NUMBER and tag != _BINARY:
+            raise YamlError(f"{event.value[:40]!r}… is a number of more than {LONGEST_NUMBER} characters; put it in quotes")
         try:
             value = self._constructor.construct_object(yaml.ScalarNode(tag, event.value))
         except (ValueError, OverflowError, IndexError, KeyError) as error:
@@ -132,6 +138,13 @@ class _Reading:
         if isinstance(value, float) and not math.isfinite(value):
             raise YamlError(f"{event.value} is no number that JSON has")
         return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def _resolved(self, text: str) -> str:
+        if len(text) <= LONGEST_NUMBER:
+            return _resolve(text)
+        if _NUMERAL.fullmatch(text):
+            raise YamlError(f"{text[:40]!r}… is a number of more than {LONGEST_NUMBER} characters; put it in quotes")
+        return _STRING
 
     def _add(self, value: Any, anchor: str | None, size: int) -> None:
         if anchor:

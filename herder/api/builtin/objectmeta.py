@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from herder.api import names
 from herder.api.builtin.semantics import Document, Problems, refuse_change, refuse_names, refuse_negative
-from herder.api.problems import forbidden, invalid, required, too_long
+from herder.api.problems import INVALID, MOST_SHOWN, Problem, forbidden, invalid, required, shown, too_long
 from herder.api.selectors import validate_labels
 
 MAX_ANNOTATIONS: Final = 256 * 1024
@@ -84,15 +84,19 @@ def check_annotations(annotations: dict[str, str], field: str, out: Problems) ->
 
 
 def _check_owners(owners: Sequence[Document], field: str, out: Problems) -> None:
-    controller = ""
+    controller = all_owners = ""
     for owner in owners:
         _check_owner(owner, field, out)
         if owner.get("controller") is not True:
             continue
         called = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+        if controller and len(out) > MOST_SHOWN:
+            return  # nobody is told of more, and each tells of all of them
         if controller:
             both = f'Found "true" in references for {controller} and {called}'
-            out.append(invalid(field, owners, f"Only one reference can have Controller set to true. {both}"))
+            all_owners = all_owners or shown(owners)  # once: there may be thousands of them
+            why = f"Only one reference can have Controller set to true. {both}"
+            out.append(Problem(field, INVALID, f"Invalid value: {all_owners}: {why}"))
         else:
             controller = called
 

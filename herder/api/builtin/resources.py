@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from herder.api import names
 from herder.api.builtin.semantics import NOT_NEGATIVE, Document, Problems, refuse_names
-from herder.api.problems import forbidden, invalid, required
+from herder.api.problems import forbidden, invalid, required, too_many
 from herder.api.quantity import ZERO, Quantity, parse_quantity
 
 _CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
@@ -28,6 +29,10 @@ _COUNTED: Final = frozenset(
 )
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
 
+# Of one container. No machine has so many kinds of resources.
+MOST_RESOURCES = 1000
+# A domain, a slash and a name.
+LONGEST_NAME = 253 + 1 + 63
 NameCheck = Callable[[str, str, Problems], None]
 
 
@@ -60,7 +65,17 @@ def is_extended(resource: str) -> bool:
     """A resource that somebody else brought: `example.com/gpu`."""
     if "/" not in resource or _NATIVE_DOMAIN in resource or resource.startswith("requests."):
         return False
+    return _is_name(resource)
+
+
+@lru_cache(maxsize=4096)
+def _is_short_name(resource: str) -> bool:
     return not names.qualified_name(f"requests.{resource}")
+
+
+def _is_name(resource: str) -> bool:
+    """Asked several times of each, and of the same ones in every pod. Longer ones are no names, and not kept."""
+    return len(resource) <= LONGEST_NAME and _is_short_name(resource)
 
 
 def is_whole(resource: str) -> bool:
@@ -99,6 +114,10 @@ def check_requirements(resources: Document, field: str, out: Problems, claims: f
     limits: Mapping[str, Any] = resources.get("limits") or {}
     requests: Mapping[str, Any] = resources.get("requests") or {}
     amounts: dict[str, Quantity] = {}
+    for part, named in (("limits", limits), ("requests", requests)):
+        if len(named) > MOST_RESOURCES:
+            out.append(too_many(f"{field}.{part}", len(named), MOST_RESOURCES))
+            return
     for resource, value in limits.items():
         here = f"{field}.limits[{resource}]"
         check_container_resource(resource, here, out)
@@ -108,8 +127,8 @@ def check_requirements(resources: Document, field: str, out: Problems, claims: f
         check_container_resource(resource, here, out)
         amount = check_amount(resource, value, here, out)
         _check_against_limit(resource, amount, amounts.get(resource), field, out)
-    named = {*limits, *requests}
-    if any(is_huge_pages(resource) for resource in named) and not named & {"cpu", "memory"}:
+    all_named = {*limits, *requests}
+    if any(is_huge_pages(resource) for resource in all_named) and not all_named & {"cpu", "memory"}:
         out.append(forbidden(field, "HugePages require cpu or memory"))
     if resources.get("claims"):
         _check_claims(resources["claims"], claims, f"{field}.claims", out)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from herder.api.problems import MOST_SHOWN, shortened
 from herder.server.fields.sets import SELF, FieldSet
 
 Entry = dict[str, Any]
@@ -21,7 +22,7 @@ class Conflict(NamedTuple):
 
 def conflicts_with(entry: Entry, fields: FieldSet) -> list[Conflict]:
     who = describe(entry)
-    return [Conflict(who, "".join(_text(element) for element in path), path) for path in _ordered_paths(fields)]
+    return [Conflict(who, shortened("".join(_text(element) for element in path)), path) for path in _ordered_paths(fields)]
 
 
 def describe(entry: Entry) -> str:
@@ -36,10 +37,12 @@ def describe(entry: Entry) -> str:
 def conflict_message(conflicts: list[Conflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: conflict with {conflicts[0].manager}: {conflicts[0].field}"
-    lines: list[str] = []
-    for manager in dict.fromkeys(conflict.manager for conflict in conflicts):
-        lines.append(f"conflicts with {manager}:")
-        lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
+    fields: dict[str, list[str]] = {}
+    for conflict in conflicts[:MOST_SHOWN]:
+        fields.setdefault(conflict.manager, []).append(f"- {conflict.field}")
+    lines = [line for manager, held in fields.items() for line in (f"conflicts with {manager}:", *held)]
+    if len(conflicts) > MOST_SHOWN:
+        lines.append(f"and {len(conflicts) - MOST_SHOWN} more")
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 

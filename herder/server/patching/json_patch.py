@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from herder.server.nesting import MOST_VALUES, values_in
+
 MAX_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1024 * 1024
 LONGEST_INDEX = 9
@@ -45,11 +47,16 @@ class _Copied:
 
     def __init__(self) -> None:
         self._bytes = 0
+        self._values = 0
 
     def add(self, document: Any, operation: dict[str, Any]) -> None:
-        self._bytes += len(msgspec.json.encode(_find(document, _pointer(operation, "from"))))
+        raw = msgspec.json.encode(_find(document, _pointer(operation, "from")))
+        self._bytes += len(raw)
+        self._values += values_in(raw)
         if self._bytes > MOST_COPIED:
             raise PatchDoesNotFit(f"the copies of the patch are larger than {MOST_COPIED} bytes in all")
+        if self._values > MOST_VALUES:
+            raise PatchDoesNotFit(f"the copies of the patch hold more than {MOST_VALUES} values in all")
 
 
 def _pointer(operation: dict[str, Any], field: str = "path") -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 VARINT, FIXED64, BYTES, GROUP, GROUP_END, FIXED32 = range(6)
 LONGEST_VARINT = 10
 LARGEST_FIELD = (1 << 29) - 1
-# Far more than any object that may be stored has, and few enough that a hostile body holds nobody up.
-MOST_FIELDS = 500_000
-MOST_MESSAGES = 100_000
+# Far more than any object that may be stored has, and few enough that a hostile body holds nobody up: as many values as JSON may
+# have, an entry of a map being three fields.
+MOST_FIELDS = 150_000
+MOST_MESSAGES = 50_000
 DEEPEST = 100
 
 

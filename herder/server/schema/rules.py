@@ -7,6 +7,7 @@ from typing import Any
 from herder.api import problems
 from herder.api.problems import Problem, shown
 from herder.server.schema.cel import BudgetError, CelError, CompileError, Program, Type, compile_expression, type_of_schema
+from herder.server.schema.cel.compile import MOST_STEPS
 from herder.server.schema.cel.errors import NO_OVERLOAD
 from herder.server.schema.cel.types import optional_of
 from herder.server.schema.cel.values import NONE, Optional
@@ -52,8 +53,18 @@ class _Broken:
     def __init__(self, error: CompileError) -> None:
         self.error = error
 
-    def evaluate(self, variables: dict[str, Any]) -> Any:
+    def evaluate(self, variables: dict[str, Any], budget: list[int] | None = None) -> Any:
         raise CelError(f"rule compile error: compilation failed: {self.error}")
+
+
+class _Findings:
+    """The problems so far, and how many steps the rules of this object may still take, all together."""
+
+    __slots__ = ("budget", "problems")
+
+    def __init__(self, found: list[Problem]) -> None:
+        self.problems = found
+        self.budget = [MOST_STEPS]
 
 
 class Rules:
@@ -70,10 +81,10 @@ class Rules:
         self.compares = any(rule.uses_old for rule in rules)
 
     def check(self, obj: Any, old: Any, out: list[Problem]) -> None:
-        self._check(obj, ABSENT if old is None else old, "", None, out)
+        self._check(obj, ABSENT if old is None else old, "", None, _Findings(out))
 
-    def _check(self, value: Any, old: Any, path: str, parent: Pair, out: list[Problem]) -> None:
-        if value is None or (value is old and not self.compares):
+    def _check(self, value: Any, old: Any, path: str, parent: Pair, out: _Findings) -> None:
+        if value is None or (value is old and not self.compares) or out.budget[0] < 0:
             return
         pair: Pair = (value, old) if old is not ABSENT else parent
         if self.rules:
@@ -86,7 +97,7 @@ class Rules:
                 previous = before.get(list_key(one, self.node), ABSENT) if before else ABSENT
                 self.items._check(one, previous, f"{path}[{index}]", pair, out)
 
-    def _check_object(self, value: dict[str, Any], old: Any, path: str, pair: Pair, out: list[Problem]) -> None:
+    def _check_object(self, value: dict[str, Any], old: Any, path: str, pair: Pair, out: _Findings) -> None:
         before = old if isinstance(old, dict) else {}
         prefix = f"{path}." if path else ""
         for key, below in self.properties.items():
@@ -96,31 +107,33 @@ class Rules:
             for key, inner in value.items():
                 self.additional._check(inner, before.get(key, ABSENT), f"{path}[{key}]", pair, out)
 
-    def _check_rules(self, value: Any, old: Any, path: str, pair: Pair, out: list[Problem]) -> None:
+    def _check_rules(self, value: Any, old: Any, path: str, pair: Pair, out: _Findings) -> None:
         has_old = old is not ABSENT and old is not None
         try:
             seen = self.convert(value) if self.convert else value
             before = (self.convert(old) if self.convert else old) if has_old else None
         except CelError as error:
-            out.append(problems.invalid(path or NO_PATH, self.node.type, str(error)))
+            out.problems.append(problems.invalid(path or NO_PATH, self.node.type, str(error)))
             return
         for rule in self.rules:
             if rule.uses_old and not has_old and not rule.optional_old:
                 continue  # a rule about a change, and nothing changed
             optional = Optional(True, before) if has_old else NONE
             env = {"self": seen, "oldSelf": optional if rule.optional_old else before}
-            problem = self._failure(rule, env, value, path)
+            problem = self._failure(rule, env, value, path, out.budget)
             if problem is not None and (rule.uses_old or pair is None or pair[0] != pair[1]):
-                out.append(problem)
+                out.problems.append(problem)
+            if out.budget[0] < 0:
+                return  # nothing is left for the others, and this one has said so
 
-    def _failure(self, rule: Rule, env: dict[str, Any], value: Any, path: str) -> Problem | None:
+    def _failure(self, rule: Rule, env: dict[str, Any], value: Any, path: str, budget: list[int]) -> Problem | None:
         try:
-            if rule.program.evaluate(env) is True:
-                return None
+            if rule.program.evaluate(env, budget) is True:
+                return _exhausted(rule, path, self.node.type) if budget[0] < 0 else None
         except CelError as error:
             return problems.invalid(path or NO_PATH, self.node.type, _error_words(error, rule))
         where = f"{path}.{rule.field_path}" if path and rule.field_path and rule.field_path[0] != "[" else path + rule.field_path
-        return _problem(where or NO_PATH, value, _message(rule, env), rule.reason, self.node.type)
+        return _problem(where or NO_PATH, value, _message(rule, env, budget), rule.reason, self.node.type)
 
 
 def _error_words(error: CelError, rule: Rule) -> str:
@@ -131,12 +144,19 @@ def _error_words(error: CelError, rule: Rule) -> str:
     return f"{error} evaluating rule: {rule.text}"
 
 
-def _message(rule: Rule, env: dict[str, Any]) -> str:
+def _exhausted(rule: Rule, path: str, kind: str) -> Problem:
+    """What has not been looked at is not let in."""
+    return problems.invalid(
+        path or NO_PATH, kind, _error_words(BudgetError("operation cancelled: actual cost limit exceeded"), rule)
+    )
+
+
+def _message(rule: Rule, env: dict[str, Any], budget: list[int]) -> str:
     """What the messageExpression says, unless it fails or says nothing that fits a line."""
     if rule.words is None:
         return rule.message
     try:
-        text = rule.words.evaluate(env)
+        text = rule.words.evaluate(env, budget)
     except CelError:
         return rule.message
     if not isinstance(text, str):

@@ -5,11 +5,18 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from herder.api.problems import shortened
 from herder.server.schema.node import Node
+
+# As many as Kubernetes names in one answer.
+MOST_TOLD = 100
+# How alike two names are is found in the product of their lengths. No field has a longer name.
+LONGEST_NAME = 64
 
 
 def unknown_fields(obj: Any, root: Node) -> list[str]:
-    """Paths as strict decoding names them, `spec.containers[0].bar`: in document order for built-in kinds, else sorted."""
+    """Paths as strict decoding names them, `spec.containers[0].bar`: in document order for built-in kinds, else sorted. A hundred
+    at most."""
     found: list[str] = []
     _walk(obj, root, "", found, remove=False)
     return found if root.builtin else sorted(found)
@@ -47,8 +54,9 @@ def _walk_object(value: dict[str, Any], node: Node | None, path: str, found: lis
                 dropped.append(key)
         elif type(inner) is dict or type(inner) is list:
             _walk(inner, child, prefix + key, found, remove)
-    if found is not None:
-        found.extend(prefix + key for key in dropped)
+    if found is not None and len(found) < MOST_TOLD:
+        prefix = shortened(prefix)
+        found.extend(prefix + shortened(key) for key in dropped[: MOST_TOLD - len(found)])
     if remove:
         for key in dropped:
             del value[key]
@@ -57,7 +65,7 @@ def _walk_object(value: dict[str, Any], node: Node | None, path: str, found: lis
 def did_you_mean(path: str, root: Node) -> str | None:
     """The nearest known name beside an unknown field: `spec.replicas` for `spec.replcas`. None where nothing is near."""
     parent, _, last = path.rpartition(".")
-    node = _at(parent, root)
+    node = _at(parent, root) if len(last) <= LONGEST_NAME else None
     if node is None:
         return None
     folded = {name.lower(): name for name in node.properties}

@@ -22,6 +22,8 @@ _VALUE_FORMATS = {"integer": "int64", "number": "float64"}
 # The whole object, which has no path: Kubernetes prints it so.
 NO_PATH = "<nil>"
 _LONGEST_SHOWN = 128
+# Matching takes its time for each letter, in patterns that anybody may have to fit.
+LONGEST_MATCHED = 512 * 1024
 
 
 def json_type(value: Any) -> str:
@@ -108,6 +110,8 @@ def _check_string(value: str, node: Node, path: str, out: list[Problem]) -> None
         out.append(problems.too_long(where, raw["maxLength"]))
     elif len(value) < raw.get("minLength", 0):
         out.append(problems.invalid(where, value, f"{path} in body should be at least {raw['minLength']} chars long"))
+    elif "pattern" in raw and len(value) > LONGEST_MATCHED:
+        out.append(problems.too_long(where, LONGEST_MATCHED))
     elif "pattern" in raw and not compile_pattern(raw["pattern"]).matches(value):
         out.append(problems.invalid(where, value, f"{path} in body should match '{raw['pattern']}'"))
     fits = string_format(node.format) if node.types in ((), ("string",)) else None

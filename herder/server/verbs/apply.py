@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import invalid, required
+from herder.api.problems import MOST_SHOWN, invalid, required
 from herder.api.world import timestamp
 from herder.server import status
 from herder.server.admission import admit_create
 from herder.server.apply import Applied, Applier, NotDivisible, apply_new, check_config, conflict_message
 from herder.server.apply import apply as apply_config
-from herder.server.bodies import IGNORE, STRICT, check_fields, doubled_keys, not_handled, parse_yaml, validation_mode
+from herder.server.bodies import IGNORE, STRICT, check_extent, check_fields, doubled_keys, not_handled, parse_yaml, validation_mode
 from herder.server.engine import Engine
 from herder.server.presenting import one
 from herder.server.request import Answer, Request, Target
@@ -74,6 +74,8 @@ def decode_config(request: Request) -> tuple[Document, bytes, list[str]]:
     """What was sent, the same as JSON, and what it says twice. Most send JSON, which is YAML, too, and much quicker to read."""
     watched = validation_mode(request) != IGNORE
     raw = request.body
+    if raw.lstrip()[:1] == b"{":
+        check_extent(raw)
     try:
         value = msgspec.json.decode(raw)
         doubled = duplicate_keys(raw, value) if watched and isinstance(value, dict) else []
@@ -108,7 +110,8 @@ def _not_typed(served: Served, document: Document, reasons: list[str]) -> status
     metadata = document.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     subject = f"{named.get('namespace', '')}/{named.get('name', '')}; {resource.group}/{resource.version}, Kind={resource.kind}"
-    listed = reasons[0] if len(reasons) == 1 else "\n  ".join(("errors:", *reasons))
+    more = [f"and {len(reasons) - MOST_SHOWN} more"] if len(reasons) > MOST_SHOWN else []
+    listed = reasons[0] if len(reasons) == 1 else "\n  ".join(("errors:", *reasons[:MOST_SHOWN], *more))
     return status.bad_request(f"failed to create typed patch object ({subject}): {listed}")
 
 
@@ -155,7 +158,7 @@ def decide(served: Served, config: Config, live: Document, applier: Applier, *, 
     if applied.conflicts:
         causes = [
             {"reason": "FieldManagerConflict", "message": f"conflict with {one.manager}", "field": one.field}
-            for one in applied.conflicts
+            for one in applied.conflicts[:MOST_SHOWN]
         ]
         raise status.ApiError(409, "Conflict", conflict_message(applied.conflicts), {"causes": causes})
     return applied

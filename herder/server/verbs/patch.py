@@ -10,7 +10,7 @@ import msgspec
 from herder.api.problems import forbidden, invalid
 from herder.api.world import timestamp
 from herder.server import builtin_schemas, status
-from herder.server.bodies import IGNORE, STRICT, as_object, check_depth, check_fields, media_type, readable, validation_mode
+from herder.server.bodies import IGNORE, STRICT, as_object, check_extent, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
 from herder.server.nesting import too_deep
 from herder.server.partial import is_of_status, only_read
@@ -87,7 +87,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
 
 
 def _decode(raw: bytes) -> Any:
-    check_depth(raw)
+    check_extent(raw)
     try:
         return msgspec.json.decode(readable(raw))
     except (ValueError, RecursionError) as error:

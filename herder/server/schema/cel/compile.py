@@ -31,8 +31,8 @@ from herder.server.schema.cel.values import NONE, Optional, TypeValue, Uint
 Env = dict[str, Any]
 Eval = Callable[[Env], Any]
 BUDGET = "$budget"
-# Steps of loops that one evaluation may take; enough for anything that fits a request, not enough to stall the server.
-MOST_STEPS = 1_000_000
+# Evaluations and steps of loops that all the rules of one object may take together; not enough to stall the server.
+MOST_STEPS = 500_000
 _TYPE_NAMES = ("int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type", "dyn")
 libraries.load()
 
@@ -53,8 +53,11 @@ class Program:
         self._run = compiled.run
         self.names = names
 
-    def evaluate(self, variables: Env) -> Any:
-        env = {**variables, BUDGET: [MOST_STEPS]}
+    def evaluate(self, variables: Env, budget: list[int] | None = None) -> Any:
+        """`budget`: how many steps are left, where there are other evaluations to share them with."""
+        budget = [MOST_STEPS] if budget is None else budget
+        budget[0] -= 1
+        env = {**variables, BUDGET: budget}
         try:
             return self._run(env)
         except RecursionError:

@@ -63,7 +63,13 @@ class MapOf(Expr):
     optional: set[int] = field(default_factory=set[int])
 
 
+# As in Kubernetes.
+LONGEST = 100_000
+
+
 def parse(source: str) -> Expr:
+    if len(source) > LONGEST:
+        raise CompileError(source[:100], 0, f"expression code point size exceeds limit: size: {len(source)}, limit {LONGEST}")
     parser = _Parser(source)
     tree = parser.expression()
     parser.expect("<EOF>")

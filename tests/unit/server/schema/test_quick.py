@@ -51,10 +51,10 @@ def counted(schema: Schema, new: Json, old: Json, monkeypatch: pytest.MonkeyPatc
     """What is wrong, and how many rules were run to know it."""
     runs, evaluate = 0, Program.evaluate
 
-    def counting(self: Program, variables: Json) -> Any:
+    def counting(self: Program, variables: Json, budget: list[int] | None = None) -> Any:
         nonlocal runs
         runs += 1
-        return evaluate(self, variables)
+        return evaluate(self, variables, budget)
 
     with monkeypatch.context() as patched:
         patched.setattr(Program, "evaluate", counting)

@@ -1,0 +1,33 @@
+"""What a client is told beside the answer, in headers that it can still read: bounded as kube-apiserver bounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# In characters, of all texts together. What is more is cut: each text first, then those that come last.
+MOST_IN_ALL = 4096
+MOST_EACH = 256
+
+
+def warning_headers(texts: Iterable[str]) -> list[str]:
+    """Each text once, in order."""
+    unique = list(dict.fromkeys(texts))
+    if sum(map(len, unique)) > MOST_IN_ALL:
+        unique = _cut(unique)
+    return [_header(text) for text in unique]
+
+
+def _cut(texts: list[str]) -> list[str]:
+    kept: list[str] = []
+    written = 0
+    for text in texts:
+        if written >= MOST_IN_ALL:
+            break
+        kept.append(text[:MOST_EACH])
+        written += len(kept[-1])
+    return kept
+
+
+def _header(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'299 - "{escaped}"'
