@@ -91,17 +91,18 @@ class Range:
         listed = await self._people[ADMINISTRATOR].list(NAMESPACES, limit=1)
         return listed.ok["metadata"]["resourceVersion"]
 
-    async def baseline(self, times: int) -> Result:
+    async def baseline(self, times: int, keys: int = KEYS) -> Result:
         """What a valid ConfigMap does, as large as one can be: made, replaced, patched and applied, which all must be taken."""
-        attack = Attack("a valid ConfigMap", EDITOR, lambda _: _valid())
+        attack = Attack("a valid ConfigMap", EDITOR, lambda _: _valid(keys))
         result = await self.attack(attack, 0, times)
         assert set(result.codes) <= {200, 201}, result.codes
         return result
 
 
-def _valid() -> Plan:
-    data = {f"key-{number:05d}": "x" * 16 for number in range(KEYS)}
-    path, whole = f"{MAPS}/valid?dryRun=All", config_map("valid", data={**data, "one": "more"})
+def _valid(keys: int) -> Plan:
+    data = {f"key-{number:05d}": "x" * 16 for number in range(keys)}
+    name = f"valid-{keys}"
+    path, whole = f"{MAPS}/{name}?dryRun=All", config_map(name, data={**data, "one": "more"})
     other = {**data, "key-00000": "y"}
     apply = f"{path}&fieldManager=other&force=true"
     return Plan(
@@ -109,9 +110,9 @@ def _valid() -> Plan:
             create(f"{MAPS}?dryRun=All", config_map("new", data=data)),
             Shot("PUT", path, create(path, whole).body),
             Shot("PATCH", path, create(path, {"data": other}).body, "application/merge-patch+json"),
-            Shot("PATCH", apply, create(path, config_map("valid", data=other)).body, "application/apply-patch+yaml"),
+            Shot("PATCH", apply, create(path, config_map(name, data=other)).body, "application/apply-patch+yaml"),
         ],
-        [create(MAPS, config_map("valid", data=data))],
+        [create(MAPS, config_map(name, data=data))],
     )
 
 

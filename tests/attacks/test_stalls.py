@@ -7,7 +7,7 @@ import pytest
 
 from tests.attacks import classes
 from tests.attacks.attack import ADMINISTRATOR, ATTACKS, WHOLE
-from tests.attacks.range import Range, Result, engine_under_attack, shooting_range
+from tests.attacks.range import KEYS, Range, Result, engine_under_attack, shooting_range
 
 assert classes.__all__
 # What only the administrator of a cluster may send is bounded too, though not as closely.
@@ -27,6 +27,15 @@ async def there(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Range
 @pytest.fixture(scope="module")
 async def valid(there: Range) -> Result:
     return await there.baseline(3)
+
+
+async def test_a_valid_config_map_costs_in_proportion_to_its_size(there: Range) -> None:
+    """Four times the keys: about four times as long, where the square would be sixteen times."""
+    times: list[float] = []
+    while len(times) < TRIES and not (times and min(times) < 10):
+        small, large = await there.baseline(3, KEYS // 4), await there.baseline(3)
+        times.append(large.stall / small.stall)
+    assert min(times) < 10, times
 
 
 @pytest.mark.parametrize("name", sorted(ATTACKS))

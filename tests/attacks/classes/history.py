@@ -6,7 +6,7 @@ from tests.attacks.attack import CORE, EDITOR, Plan, Shot, attack, config_map, c
 
 MAPS = f"{CORE}/configmaps"
 LARGE = 1_000_000
-TIMES = 200
+TIMES = 120
 
 
 def patched(name: str, times: int) -> list[Shot]:

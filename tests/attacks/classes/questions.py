@@ -73,7 +73,7 @@ def headers(size: int) -> Plan:
 @attack("tables", EDITOR)
 def tables(size: int) -> Plan:
     """Lists shown as something else: every object is read for it."""
-    prepare = some_maps("tabled", 20, data={f"k{number}": "" for number in range(30_000)})
+    prepare = some_maps("tabled", 8, data={f"k{number}": "" for number in range(30_000)})
     wanted = (TABLE, "application/yaml", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
     one = [Shot("GET", f"{MAPS}/tabled-1", headers=(("Accept", kind),)) for kind in (*wanted[:2], wanted[2].replace("List", ""))]
     many = [Shot("GET", MAPS, headers=(("Accept", kind),)) for kind in wanted]
