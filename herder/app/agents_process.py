@@ -19,6 +19,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.app.stopping import Stop
+from herder.app.storage_reserve import reserve_of
 from herder.kube.client import Client
 from herder.net.files import raise_file_limit
 from herder.nodes.endpoint import Endpoint, Named, server_tls
@@ -46,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True):
     runtime: str
     allow_local_imports: bool = False
     heartbeat: float | None = None
+    storage_reserve: str = ""
 
 
 async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> int:
@@ -87,7 +89,7 @@ async def make(
     for client in clients:
         await stack.enter_async_context(client)
     shares = [share(one, len(nodes), STORAGE_DOMAIN) for one in nodes]
-    imports = ImportSettings(settings.allow_local_imports)
+    imports = ImportSettings(settings.allow_local_imports, reserve_of(settings.storage_reserve))
     return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports)
 
 

@@ -21,6 +21,7 @@ from herder.app.address import Address
 from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.app.scoring import scoring_option
+from herder.app.storage_reserve import storage_reserve_option
 from herder.cli import console as console
 from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs
@@ -78,6 +79,7 @@ DEFAULT_DATA = Path(".herder")
     help="Between two signs of life of a node.  [default: 10; more where there are more than 500]",
 )
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
+@storage_reserve_option
 def up(
     data: Path,
     listen: tuple[str, int],
@@ -89,6 +91,7 @@ def up(
     scoring: str,
     heartbeat: float | None,
     allow_local_imports: bool,
+    storage_reserve: str,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
     # Imported here: `herder --help` should not wait for a web server.
@@ -100,6 +103,7 @@ def up(
         settings = Settings(
             *(data, *listen, nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports),
             heartbeat=heartbeat,
+            storage_reserve=storage_reserve,
             controllers_options=("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
         )
         asyncio.run(Supervisor(settings, click.echo).run())
@@ -165,13 +169,16 @@ def engine(data: Path, listen_fd: int, ready_fd: int, node_doors: int) -> None:
 @click.option("--ready-fd", type=int, required=True)
 @click.option("--allow-local-imports", is_flag=True)
 @click.option("--heartbeat", type=float)
-def agents(data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool, heartbeat: float | None) -> None:
+@storage_reserve_option
+def agents(
+    data: Path, nodes: int, runtime: str, ready_fd: int, allow_local_imports: bool, heartbeat: float | None, storage_reserve: str
+) -> None:
     """The agents' process; started by `herder up`."""
     from herder.app import agents_process
 
     # Only what a person has to know: the terminal of `herder up` is for that.
     logs.configure("agents", logging.WARNING)
-    settings = agents_process.Settings(nodes, runtime, allow_local_imports, heartbeat)
+    settings = agents_process.Settings(nodes, runtime, allow_local_imports, heartbeat, storage_reserve)
     sys.exit(asyncio.run(agents_process.run(DataDirectory(data), settings, ready_fd)))
 
 

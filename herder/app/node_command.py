@@ -19,6 +19,7 @@ from herder.app import logs
 from herder.app.migration_options import MigrationOptions, migration_options
 from herder.app.migration_options import settings_for as migration_settings
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_FILE, WRONG_USE, Refusal
+from herder.app.storage_reserve import reserve_of, storage_reserve_option
 from herder.cli.main import cli
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Capacity(click.ParamType[dict[str, str]]):
 @migration_options
 @click.option("--heartbeat", type=click.FloatRange(0.1, 3600), metavar="SECONDS", help="Between two signs of life.  [default: 10]")
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
+@storage_reserve_option
 @click.pass_context
 def node(
     context_of_click: click.Context,
@@ -91,6 +93,7 @@ def node(
     migration: MigrationOptions,
     heartbeat: float | None,
     allow_local_imports: bool,
+    storage_reserve: str,
 ) -> None:
     """Run the agent of one node, against any cluster, as whom the kubeconfig says.
 
@@ -125,7 +128,7 @@ def node(
         renew = heartbeat or RENEW_EVERY
         offered = {**CAPACITY, **capacity}
         nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint, address=ours, renew_every=renew) for one in names)
-        imports = ImportSettings(allow_local_imports)
+        imports = ImportSettings(allow_local_imports, reserve_of(storage_reserve))
         if storage is not None:
             own = share(nodes[0], 1, storage_domain or name)
             nodes = (msgspec.structs.replace(own, capacity={**own.capacity, **capacity}),)

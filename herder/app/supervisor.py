@@ -60,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True):
     # What a person chose of how the controllers work.
     controllers_options: tuple[str, ...] = ()
     heartbeat: float | None = None
+    storage_reserve: str = ""
 
     @property
     def listen(self) -> str:
@@ -157,6 +158,7 @@ class Supervisor:
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
             arguments += ["--heartbeat", str(self._settings.heartbeat)] if self._settings.heartbeat is not None else []
+            arguments += ["--storage-reserve", self._settings.storage_reserve] if self._settings.storage_reserve else []
             # It holds the lock as well: no two processes talk to the same guests.
             children.append(Child("agents", arguments, [self._directory.lock]))
         running = [asyncio.create_task(child.run()) for child in children]

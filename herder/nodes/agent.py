@@ -14,6 +14,7 @@ from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
 from herder.kube.queue import Backoff, Queue
 from herder.kube.resources import NODES, PODS
+from herder.nodes.disk_space import DiskSpace
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.guests import Guests, Volumes
 from herder.nodes.heartbeat import Heartbeat
@@ -42,6 +43,8 @@ class Parts(msgspec.Struct, frozen=True):
     # What must be remembered of guests that are moved, and how other nodes' agents are reached; without them nobody is.
     notes: Notes | None = None
     link: Link | None = None
+    # The file system of its volumes, where they take real room.
+    space: DiskSpace | None = None
 
 
 class NodeAgent:
@@ -67,7 +70,11 @@ class NodeAgent:
         tenants = keeper.tenants(site.name)
         # Until it is known that the Node is there, and not about to go.
         keeper.hold(site.name)
-        heartbeat = Heartbeat(self._client, self._world, self._settings, host, tenants)
+        space = self._parts.space
+        pressure = (lambda: space.pressure) if space is not None else (lambda: False)
+        heartbeat = Heartbeat(self._client, self._world, self._settings, host, tenants, disk_pressure=pressure)
+        if space is not None:
+            space.subscribe(heartbeat.tell_again)
         heartbeat.registered = self.registered
         itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
         itself.subscribe(lambda change: heartbeat.node_seen(change.new.view if change.new else None))

@@ -40,6 +40,7 @@ class Heartbeat:
         *,
         is_new: bool = False,
         comes_back: bool = True,
+        disk_pressure: Callable[[], bool] = lambda: False,
     ) -> None:
         """`tenants` are what runs here. A Node that was deleted means that its guests may be started elsewhere, so none may be
         left before the node goes, or is registered anew. `turns` are for those who register by the thousand: an API server takes
@@ -56,6 +57,7 @@ class Heartbeat:
         self._is_new = is_new
         # One of many may have to speak less often as they become more.
         self._renew_every = renew_every or (lambda: settings.renew_every)
+        self._disk_pressure = disk_pressure
         self._uid = ""
         # When the finalizer was last put there: who takes it away again and again gets it back once in a while.
         self._held_at = -HOLD_EVERY
@@ -70,6 +72,13 @@ class Heartbeat:
 
     def _is_left(self, node: Node) -> bool:
         return is_left(node) and (node.being_deleted or asyncio.get_running_loop().time() >= self._held_at + HOLD_EVERY)
+
+    def tell_again(self) -> None:
+        """The node's status is another: now, and not when it is due."""
+        self._look.set()
+
+    def _status(self, known: Node | None) -> Document:
+        return node_status(self._settings, self._host, known, self._world.now(), disk_pressure=self._disk_pressure())
 
     async def run(self) -> None:
         """For as long as it is let: an API server that is away is waited for."""
@@ -116,7 +125,7 @@ class Heartbeat:
         if node.being_deleted:
             return node
         node = await self._hold(node)
-        patch: Document = {"status": node_status(self._settings, self._host, node, self._world.now())}
+        patch: Document = {"status": self._status(node)}
         await self._client.patch(NODES, self._key, patch, subresource="status", content_type=STRATEGIC_PATCH)
         await self._renew()
         return None
@@ -158,7 +167,7 @@ class Heartbeat:
     async def _make(self) -> Node | None:
         """With its status, in one write. None where there is such a Node already."""
         document = node_document(self._settings, self._host)
-        document["status"] = node_status(self._settings, self._host, None, self._world.now())
+        document["status"] = self._status(None)
         try:
             return await self._client.create(NODES, document)
         except AlreadyExists:

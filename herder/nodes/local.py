@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from herder.api.world import World
 from herder.kube.client import Client
 from herder.nodes.agent import NodeAgent, Parts
+from herder.nodes.disk_space import DiskSpace
 from herder.nodes.endpoint import Endpoint
 from herder.nodes.imports import FromCluster, Imports, ImportSettings, StorageFolder, Verification
 from herder.nodes.moving import DiskNotes, Link
@@ -65,27 +66,34 @@ class LocalNodes:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         run_as = unprivileged()
         facts = await ask(self._program, run_as, nodes / "qemu.json")
+        space = DiskSpace(storage, self._imports.reserve)
         agents: list[NodeAgent] = []
         for client, settings in self._nodes:
             wire = self._network.wire if self._network is not None else None
             runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as, wire)
             self._runtimes.append(runtime)
             settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
-            imports = Imports(StorageFolder(storage), self._world, self._imports, FromCluster(client), Verification(client))
+            imports = Imports(StorageFolder(storage, space), self._world, self._imports, FromCluster(client), Verification(client))
             parts = Parts(
-                volumes=NodeVolumes(client, StorageFolder(storage)),
+                volumes=NodeVolumes(client, StorageFolder(storage, space)),
                 imports=imports,
                 endpoint=self._endpoint,
                 notes=DiskNotes(nodes / settings.name / "moves"),
                 link=self._network.link if self._network is not None else UnixLink(nodes / settings.name / "agent.socket"),
+                space=space,
             )
             agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))
         async with asyncio.TaskGroup() as group:
+            group.create_task(space.watch(self._tell_of_room))
             for agent in agents:
                 group.create_task(agent.run())
             for agent in agents:
                 await agent.registered.wait()
             self.registered.set()
+
+    async def _tell_of_room(self, short: bool, back: bool) -> None:
+        for runtime in self._runtimes:
+            await runtime.room(short=short, back=back)
 
     def end_guests_on_close(self, patience: float) -> None:
         for runtime in self._runtimes:

@@ -18,9 +18,11 @@ RENEW_EVERY = 10.0
 LEASE_LASTS = 4
 Document = dict[str, Any]
 
-CONDITIONS = (
+Said = tuple[str, str, str, str]
+NO_DISK_PRESSURE: Said = ("DiskPressure", "False", "AgentHasNoDiskPressure", "the agent has no disk pressure")
+DISK_PRESSURE: Said = ("DiskPressure", "True", "AgentHasDiskPressure", "the storage has less left than is kept for the store")
+CONDITIONS: tuple[Said, ...] = (
     ("MemoryPressure", "False", "AgentHasSufficientMemory", "the agent has sufficient memory available"),
-    ("DiskPressure", "False", "AgentHasNoDiskPressure", "the agent has no disk pressure"),
     ("PIDPressure", "False", "AgentHasSufficientPID", "the agent has sufficient process ids available"),
     ("Ready", "True", "AgentReady", "the agent is posting ready status"),
 )
@@ -132,13 +134,14 @@ def node_document(settings: NodeSettings, host: Host) -> Document:
     }
 
 
-def node_status(settings: NodeSettings, host: Host, known: Node | None, now: float) -> Document:
+def node_status(settings: NodeSettings, host: Host, known: Node | None, now: float, *, disk_pressure: bool = False) -> Document:
     """What a user wrote of the capacity of a simulated node stays as it is written."""
+    conditions = (*CONDITIONS[:-1], DISK_PRESSURE if disk_pressure else NO_DISK_PRESSURE, CONDITIONS[-1])
     capacity = {**settings.capacity, **(known.status.capacity if known else {})}
     status: Document = {
         "capacity": capacity,
         "allocatable": {**capacity, **(known.status.allocatable if known else {})},
-        "conditions": [_condition(known, one, timestamp(now)) for one in CONDITIONS],
+        "conditions": [_condition(known, one, timestamp(now)) for one in conditions],
         "addresses": [
             {"type": "InternalIP", "address": settings.address},
             {"type": "Hostname", "address": settings.name},
@@ -159,7 +162,7 @@ def node_status(settings: NodeSettings, host: Host, known: Node | None, now: flo
     return status
 
 
-def _condition(known: Node | None, wanted: tuple[str, str, str, str], now: str) -> Document:
+def _condition(known: Node | None, wanted: Said, now: str) -> Document:
     kind, status, reason, message = wanted
     old = next((one for one in (known.status.conditions if known else ()) if one.type == kind), None)
     kept = old.last_transition_time if old is not None and old.status == status else None

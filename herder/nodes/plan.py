@@ -82,8 +82,9 @@ def _switch_off_in(pod: Pod, now: float) -> float:
 
 def _pause(pod: Pod, status: GuestStatus, moving: Moving) -> tuple[Action, ...]:
     wish = pod.annotations.get(labels.PAUSE)
-    if wish == "true" and status.state == "Running":
+    waits_for_room = status.state == "Paused" and status.reason == reasons.INSUFFICIENT_STORAGE
+    if wish == "true" and (status.state == "Running" or waits_for_room):
         return ("pause",)
-    if wish == "false" and status.state == "Paused" and not moving.held:
+    if wish == "false" and status.state == "Paused" and not moving.held and not waits_for_room:
         return ("resume",)
     return ()

@@ -42,7 +42,19 @@ class NodeVolumes:
             made = await self._volume(pod, volume, definition)
             if made is not None:
                 found[volume.name] = made
+        if definition.incoming is None:
+            # One that comes has its disks here already: where it writes to them makes no difference.
+            await asyncio.to_thread(self._check_room, found)
         return found
+
+    def _check_room(self, volumes: dict[str, base.Volume]) -> None:
+        """Nothing that takes room is started while there is none."""
+        for name, volume in volumes.items():
+            if isinstance(volume, EmptyVolume) and (lack := self._storage.space.never_fits(volume.capacity)):
+                raise NotYet(reasons.INSUFFICIENT_STORAGE, f"volume {name}: {lack}")
+        thin = any(isinstance(one, EmptyVolume) or (isinstance(one, FileVolume) and not one.read_only) for one in volumes.values())
+        if thin and (lack := self._storage.space.lack()):
+            raise NotYet(reasons.INSUFFICIENT_STORAGE, f"waits for room: {lack}")
 
     async def _volume(self, pod: Pod, volume: Volume, definition: GuestDefinition) -> base.Volume | None:
         if volume.data_volume is not None:
@@ -81,6 +93,8 @@ class NodeVolumes:
                 reasons.UNSUPPORTED, f"the volume of claim {claim} has the path {path!r}, which is none of ours"
             ) from None
         if not filled and size:
+            if lack := self._storage.space.never_fits(size) or self._storage.space.lack():
+                raise NotYet(reasons.INSUFFICIENT_STORAGE, f"waits for room for claim {claim}: {lack}")
             part = self._storage.prepare(name)
             with part.open("xb") as file:
                 file.truncate(size)

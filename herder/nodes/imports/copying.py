@@ -18,24 +18,26 @@ class Stopped(Exception):
     """Whoever asked for the copy does not want it any more."""
 
 
-def copy_disk(source: Path, target: Path, told: Told, stop: threading.Event) -> None:
-    """Blocking. `told(done, total)` is called between pieces, from this thread."""
+def copy_disk(source: Path, target: Path, told: Told, stop: threading.Event, check: Callable[[], None] = lambda: None) -> None:
+    """Blocking. `told(done, total)` is called between pieces, from this thread. `check` is asked before anything is written that
+    takes room, and raises where it may not."""
     reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         writing = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
-            _copy(reading, writing, told, stop)
+            _copy(reading, writing, told, stop, check)
         finally:
             os.close(writing)
     finally:
         os.close(reading)
 
 
-def _copy(reading: int, writing: int, told: Told, stop: threading.Event) -> None:
+def _copy(reading: int, writing: int, told: Told, stop: threading.Event, check: Callable[[], None]) -> None:
     size = os.fstat(reading).st_size
     if _shared(reading, writing):
         told(size, size)
         return
+    check()
     os.ftruncate(writing, size)
     for start, end in _data(reading, size):
         at = start

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable
+from io import RawIOBase
 from pathlib import Path
 
 from herder.api import reasons
 from herder.api.imports import ImportDefinition
+from herder.nodes.disk_space import allocated
 from herder.nodes.imports.converting import to_raw
 from herder.nodes.imports.copying import copy_disk
 from herder.nodes.imports.failure import ImportFailed
@@ -31,6 +34,7 @@ async def fill(folder: StorageFolder, definition: ImportDefinition, request: Req
         return
     part = await asyncio.to_thread(folder.prepare, definition.volume)
     try:
+        _check_room(folder.space.never_fits(definition.capacity) or folder.space.lack())
         await _fill(folder, definition, request, allow_local, told, part)
     except BaseException:
         folder.discard(definition.volume)
@@ -44,11 +48,14 @@ async def _fill(
     if definition.action == "clone":
         kind = await _copy(folder, definition, part, told)
     elif request is not None:
-        part, kind = await _fetch(part, definition, Fetch(request, allow_local, told))
+        part, kind = await _fetch(folder, part, definition, Fetch(request, allow_local, told))
     else:
         part.touch(mode=0o600)
     if kind == "raw":
-        await asyncio.to_thread(_size, part, definition)
+        if definition.preallocate:
+            _check_room(folder.space.lack(definition.capacity - allocated(part), file=part))
+        with folder.space.writing(part, definition.capacity if definition.preallocate else 0):
+            await asyncio.to_thread(_size, part, definition)
     await asyncio.to_thread(folder.finish, definition.volume, part, kind)
 
 
@@ -67,39 +74,49 @@ async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path,
             reasons.CLONE_FAILED, f"volume {definition.source} has no content on this node, so there is nothing to copy"
         )
     kind = await asyncio.to_thread(folder.format_of, definition.source)
-    loop, stop = asyncio.get_running_loop(), threading.Event()
+    loop, stop, source = asyncio.get_running_loop(), threading.Event(), folder.disk(definition.source)
 
     def told_from_thread(done: int, total: int) -> None:
+        _check_room(folder.space.lack(file=part))
         loop.call_soon_threadsafe(told, done, total)
 
-    copying = asyncio.create_task(asyncio.to_thread(copy_disk, folder.disk(definition.source), part, told_from_thread, stop))
-    try:
-        await asyncio.shield(copying)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([copying])
-        raise
+    def check() -> None:
+        _check_room(folder.space.lack(allocated(source), file=part))
+
+    with folder.space.writing(part, allocated(source)):
+        copying = asyncio.create_task(asyncio.to_thread(copy_disk, source, part, told_from_thread, stop, check))
+        try:
+            await asyncio.shield(copying)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([copying])
+            raise
     size = part.stat().st_size
     if size > limit_for(kind, definition.capacity):
         raise ImportFailed(reasons.VOLUME_TOO_SMALL, f"the copy takes {size} bytes, and the volume has {definition.capacity}")
     return kind
 
 
-async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> tuple[Path, DiskFormat]:
+async def _fetch(folder: StorageFolder, part: Path, definition: ImportDefinition, fetch: Fetch) -> tuple[Path, DiskFormat]:
     head = b""
     limit = -1
     written = 0
-    with part.open("xb") as file:
+    with part.open("xb", buffering=0) as file, contextlib.ExitStack() as promised:
         os.chmod(part, 0o600)
         async for piece in fetch.pieces():
             if len(head) < HEADER:
                 head += piece[: HEADER - len(head)]
             if limit < 0 and (len(head) >= HEADER):
-                limit = _limit(head, definition.capacity, 0 if fetch.packed else fetch.total)
+                announced = 0 if fetch.packed else fetch.total
+                limit = _limit(head, definition.capacity, announced)
+                _check_room(folder.space.lack(announced - written, file=part))
+                promised.enter_context(folder.space.writing(part, announced))
             written += len(piece)
             if 0 <= limit < written:
                 raise _too_large(definition.capacity)
-            await asyncio.to_thread(file.write, piece)
+            # What is packed, or of no known length, shows only now how large it is.
+            _check_room(folder.space.lack(len(piece), file=part))
+            await asyncio.to_thread(_write, file, piece)
     kind = format_of(head)
     if written > limit_for(kind, definition.capacity):
         raise _too_large(definition.capacity)
@@ -107,10 +124,21 @@ async def _fetch(part: Path, definition: ImportDefinition, fetch: Fetch) -> tupl
         return part, kind
     size = await asyncio.to_thread(check_qcow2, part, definition.capacity)
     raw = part.with_name(f"raw-{part.name}")
-    if not await to_raw(part, raw, size):
+    if not await to_raw(part, raw, size, lambda: _check_room(folder.space.lack(file=raw))):
         return part, kind
     part.unlink()
     return raw, "raw"
+
+
+def _write(file: RawIOBase, piece: bytes) -> None:
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+
+
+def _check_room(lack: str) -> None:
+    if lack:
+        raise ImportFailed(reasons.INSUFFICIENT_STORAGE, lack)
 
 
 def _limit(head: bytes, capacity: int, announced: int) -> int:

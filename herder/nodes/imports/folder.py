@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from herder.api import reasons
+from herder.nodes.disk_space import DiskSpace
 from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.images import QCOW2
 from herder.nodes.runtimes.base import DiskFormat
@@ -32,8 +33,9 @@ class VolumeRecord(msgspec.Struct, frozen=True):
 
 
 class StorageFolder:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, space: DiskSpace | None = None) -> None:
         self.root = root
+        self.space = space or DiskSpace(root)
 
     def disk(self, volume: str) -> Path:
         """Where the disk of this PersistentVolume is, or will be."""

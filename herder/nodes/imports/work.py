@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.imports.verifying import Verifies
 from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.nodes.work import NotYet
+from herder.rules.disk_space import Reserve
 
 log = structlog.get_logger()
 TELL_EVERY = 1.0
@@ -31,6 +33,8 @@ TELL_EVERY = 1.0
 class ImportSettings(msgspec.Struct, frozen=True):
     # From this machine itself, and from its link (--allow-local-imports).
     allow_local: bool = False
+    # What guests leave of the storage's file system (--storage-reserve).
+    reserve: Reserve = Reserve()
 
 
 class Mounted(Protocol):
@@ -77,7 +81,8 @@ class Imports(UnderWay):
         except ImportFailed as failure:
             self._end(uid, failure.reason, str(failure))
         except OSError as error:
-            self._end(uid, reasons.IMPORT_FAILED, f"the volume could not be written: {error.strerror or error}")
+            reason = reasons.INSUFFICIENT_STORAGE if error.errno in (errno.ENOSPC, errno.EDQUOT) else reasons.IMPORT_FAILED
+            self._end(uid, reason, f"the volume could not be written: {error.strerror or error}")
         except Exception as error:
             log.error("an import failed", error=str(error), exc_info=error)
             self._end(uid, reasons.IMPORT_FAILED, f"the import failed: {type(error).__name__}: {error}")

@@ -17,7 +17,7 @@ from herder.rules.instances.pods import active_pod, gave_away, has_ended, heir, 
 from herder.rules.instances.status import status_of
 from herder.rules.migratability.starting import is_host_model, required_level
 from herder.rules.migratability.waiting import demanded_level, not_reached
-from herder.rules.plans import Delete, Document, Event, plain, without_nothing
+from herder.rules.plans import Delete, Document, Event, find, plain, without_nothing
 
 FINISHED = ("Succeeded", "Failed")
 # A pod that is younger is about to get a node, or to be told why not: that it has none yet is not worth a write. Ages are of whole
@@ -284,6 +284,16 @@ def _node_label(instance: VirtualMachineInstance, pod: Pod, observed: Observed) 
     return name
 
 
+def _stands_still(instance: VirtualMachineInstance, observed: Observed) -> tuple[Event, ...]:
+    """Told once, where it is nobody's wish."""
+    report = observed.report
+    if observed.phase != "Running" or report is None or report.state != "Paused" or not report.reason:
+        return ()
+    known = find(instance.status.conditions if instance.status else None, reasons.PAUSED)
+    told = known is not None and known.status == "True" and known.reason == report.reason
+    return () if told else (Event("Warning", report.reason, report.message),)
+
+
 def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> tuple[Event, ...]:
     before = phase_of(instance)
     waits_for_level = observed.reason == reasons.MIGRATABILITY_LEVEL_NOT_REACHED
@@ -292,7 +302,7 @@ def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> t
     if trouble := _trouble(instance, observed):
         return trouble
     if observed.phase == before:
-        return ()
+        return _stands_still(instance, observed)
     if observed.phase == "Running" and before != "Unknown":
         return (Event("Normal", reasons.STARTED, f"the guest runs on node {pod.spec.node_name}"),)
     if observed.phase == "Succeeded":

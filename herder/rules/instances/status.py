@@ -55,7 +55,8 @@ def _conditions(
     )
     found = [_ready(observed, pod), migratable]
     if observed.report is not None and observed.report.state == "Paused" and observed.phase == "Running":
-        found.append(condition(reasons.PAUSED, True, reasons.GUEST_PAUSED, "the guest stands still until it is unpaused"))
+        word, why = observed.report.reason or reasons.GUEST_PAUSED, observed.report.message
+        found.append(condition(reasons.PAUSED, True, word, why or "the guest stands still until it is unpaused"))
     if observed.phase == "Running" and observed.report is not None and observed.report.alive is None:
         found.append(condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_PENDING, "the liveness probe has not passed yet"))
     return found
@@ -66,7 +67,8 @@ def _ready(observed: Observed, pod: Pod | None) -> Document:
         word = reasons.GUEST_STARTING if observed.phase in ("Scheduling", "Scheduled") else reasons.GUEST_NOT_RUNNING
         return condition(reasons.READY, False, observed.reason or word, observed.message)
     if observed.report is not None and observed.report.state == "Paused":
-        return condition(reasons.READY, False, reasons.GUEST_PAUSED, "the guest is paused")
+        word, why = observed.report.reason or reasons.GUEST_PAUSED, observed.report.message
+        return condition(reasons.READY, False, word, why or "the guest is paused")
     if observed.report is None or observed.report.state != "Running":
         # Whatever else the pod says: who has no guest that runs is not ready.
         return condition(reasons.READY, False, observed.reason or reasons.GUEST_NOT_RUNNING, observed.message)

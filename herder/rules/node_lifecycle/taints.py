@@ -13,13 +13,14 @@ from herder.rules.plans import Document, moment
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 # Of a condition that has this status follows this taint.
 _OF_CONDITION: Final = {
     ("Ready", "False"): NOT_READY,
     ("Ready", "Unknown"): UNREACHABLE,
     ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
-    ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
+    ("DiskPressure", "True"): DISK_PRESSURE,
     ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
 }

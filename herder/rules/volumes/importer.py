@@ -13,6 +13,7 @@ from herder.api.imports import ImportDefinition
 from herder.api.kinds import DataVolume
 from herder.api.quantity import parse_quantity
 from herder.api.reading import part, text
+from herder.rules.node_lifecycle.taints import DISK_PRESSURE
 from herder.rules.plans import Document, plain
 from herder.rules.volumes.claims import owner_reference
 
@@ -20,6 +21,7 @@ IMAGE = "herder.dev/importer"
 CONTAINER = "importer"
 REQUESTS = {"cpu": "50m", "memory": "64Mi"}
 GRACE = 5
+TOLERATIONS = [{"key": labels.VM_HOST_TAINT, "operator": "Exists"}]
 
 
 def importer_name(uid: str, attempt: int) -> str:
@@ -80,7 +82,7 @@ def _pod_spec(more: dict[str, Any]) -> Document:
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": GRACE,
         "nodeSelector": {labels.SCHEDULABLE: "true"},
-        "tolerations": [{"key": labels.VM_HOST_TAINT, "operator": "Exists"}],
+        "tolerations": TOLERATIONS,
         "containers": [{"name": CONTAINER, "image": IMAGE, "resources": {"requests": REQUESTS}}],
         **more,
     }
@@ -120,5 +122,6 @@ def clearing_pod(document: Document, volume: PersistentVolume, storage: str) -> 
             "annotations": {labels.IMPORT: _text(ImportDefinition(action="delete", volume=volume.name))},
             "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
         },
-        "spec": _pod_spec({"nodeSelector": selector}),
+        # A full disk must not keep away the one who makes room on it.
+        "spec": _pod_spec({"nodeSelector": selector, "tolerations": [*TOLERATIONS, {"key": DISK_PRESSURE, "operator": "Exists"}]}),
     }

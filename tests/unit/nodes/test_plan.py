@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.nodes.health import Health
 from herder.nodes.plan import PodPlan, plan_pod
 from herder.nodes.runtimes.base import GuestStatus
@@ -12,6 +12,7 @@ from tests.unit.rules.machines import NOW, later, pod
 
 RUNNING = GuestStatus("Running")
 PAUSED = GuestStatus("Paused")
+FULL = GuestStatus("Paused", reasons.INSUFFICIENT_STORAGE, "no room")
 GONE_IN: dict[str, Any] = {"deletionTimestamp": later(45), "deletionGracePeriodSeconds": 45}
 
 
@@ -43,6 +44,9 @@ def test_a_running_guest_is_left_alone_and_told_about() -> None:
         ("false", PAUSED, ("resume",)),
         ("false", RUNNING, ()),
         ("nonsense", RUNNING, ()),
+        # It stands still for want of room: nobody wakes it before there is some, and its owner may want it to stay so.
+        ("false", FULL, ()),
+        ("true", FULL, ("pause",)),
     ],
 )
 def test_a_guest_is_paused_and_resumed_as_its_pod_says(wish: str, status: GuestStatus, actions: tuple[str, ...]) -> None:

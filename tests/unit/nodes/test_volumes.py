@@ -17,6 +17,7 @@ from herder.api.guest import GuestDefinition
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
+from herder.nodes.disk_space import DiskSpace
 from herder.nodes.imports import StorageFolder
 from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused, Volume
 from herder.nodes.volumes import NodeVolumes
@@ -37,6 +38,9 @@ class Rig:
         self.client = client
         self.storage = storage
         self._volumes = NodeVolumes(client, StorageFolder(storage))
+
+    def use(self, space: DiskSpace) -> None:
+        self._volumes = NodeVolumes(self.client, StorageFolder(self.storage, space))
 
     async def resolve(self, **source: Any) -> Volume | None:
         """A guest with one volume like this."""
@@ -152,18 +156,18 @@ async def test_a_claim_that_nobody_fills_is_an_empty_disk_of_its_size(rig: Rig) 
 
 async def test_a_claim_is_waited_for_until_all_of_it_is_there(rig: Rig) -> None:
     wanted = {"persistentVolumeClaim": {"claimName": "disk"}}
-    await _waits(rig, wanted, reasons.MISSING_CLAIM, "waits for PersistentVolumeClaim disk, which does not exist")
+    await waits_for(rig, wanted, reasons.MISSING_CLAIM, "waits for PersistentVolumeClaim disk, which does not exist")
     await rig.claim("disk", None)
-    await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
+    await waits_for(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
     await rig.claim("full", f"/herder/volumes/{SECOND}", owner="data-volume")
     wanted = {"persistentVolumeClaim": {"claimName": "full"}}
-    await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim full: {SECOND} is not there")
+    await waits_for(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim full: {SECOND} is not there")
 
 
 async def test_a_volume_of_another_claim_is_never_used(rig: Rig) -> None:
     await rig.claim("disk", f"/herder/volumes/{FIRST}", bound=False)
     wanted = {"persistentVolumeClaim": {"claimName": "disk"}}
-    await _waits(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
+    await waits_for(rig, wanted, reasons.WAITING_FOR_VOLUME_BINDING, "waits for PersistentVolumeClaim disk to be bound to a volume")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +195,8 @@ async def test_secrets_and_config_maps_become_files(rig: Rig) -> None:
 
 
 async def test_what_is_missing_is_waited_for_unless_it_is_optional(rig: Rig) -> None:
-    await _waits(rig, {"secret": {"secretName": "no"}}, reasons.MISSING_SECRET, "waits for Secret no, which does not exist")
-    await _waits(rig, {"configMap": {"name": "no"}}, reasons.MISSING_CONFIG_MAP, "waits for ConfigMap no, which does not exist")
+    await waits_for(rig, {"secret": {"secretName": "no"}}, reasons.MISSING_SECRET, "waits for Secret no, which does not exist")
+    await waits_for(rig, {"configMap": {"name": "no"}}, reasons.MISSING_CONFIG_MAP, "waits for ConfigMap no, which does not exist")
     assert await rig.files(secret={"secretName": "no", "optional": True}) == {}
     assert await rig.files(configMap={"name": "no", "optional": True}) == {}
 
@@ -214,9 +218,9 @@ async def test_a_config_drive_has_its_files_in_folders(rig: Rig) -> None:
 
 async def test_user_data_may_be_in_a_secret_that_comes_later(rig: Rig) -> None:
     wanted = {"cloudInitNoCloud": {"secretRef": {"name": "seed"}}}
-    await _waits(rig, wanted, reasons.MISSING_SECRET, "waits for Secret seed, which does not exist")
+    await waits_for(rig, wanted, reasons.MISSING_SECRET, "waits for Secret seed, which does not exist")
     await rig.client.create(SECRETS, {"metadata": {"name": "seed"}, "stringData": {"other": "x"}}, HERE)
-    await _waits(rig, wanted, reasons.MISSING_SECRET, "waits for Secret seed to have the key userdata")
+    await waits_for(rig, wanted, reasons.MISSING_SECRET, "waits for Secret seed to have the key userdata")
     await rig.client.patch(SECRETS, Key(HERE, "seed"), {"stringData": {"userData": "#cloud-config\n"}})
     assert (await rig.files(**wanted))["user-data"] == b"#cloud-config\n"
 
@@ -226,7 +230,7 @@ async def test_base64_that_is_none_is_refused(rig: Rig) -> None:
         await rig.resolve(cloudInitNoCloud={"userDataBase64": "?"})
 
 
-async def _waits(rig: Rig, wanted: dict[str, Any], reason: str, sentence: str) -> None:
+async def waits_for(rig: Rig, wanted: dict[str, Any], reason: str, sentence: str) -> None:
     with pytest.raises(NotYet) as waits:
         await rig.resolve(**wanted)
     assert (waits.value.reason, str(waits.value)) == (reason, sentence)

@@ -326,8 +326,20 @@ def test_a_wish_to_pause_is_passed_on_to_the_pod() -> None:
     assert plan(instance("Running", annotations={labels.PAUSE: "false"}), told).pause == (name, "false")
 
 
+def test_a_guest_that_stands_still_for_want_of_room_says_so_and_is_told_of_once() -> None:
+    full = GuestReport(state="Paused", reason="InsufficientStorage", message="the storage is full")
+    standing = plan(instance("Running"), pod(full, phase="Running", node="node-1"))
+    for kind, value in (("Paused", "True"), ("Ready", "False")):
+        shown = condition(standing, kind)
+        assert (shown["status"], shown["reason"], shown["message"]) == (value, "InsufficientStorage", "the storage is full")
+    assert [(one.reason, one.message) for one in standing.events] == [("InsufficientStorage", "the storage is full")]
+    told = {**instance("Running"), "status": {"phase": "Running", "conditions": [condition(standing, "Paused")]}}
+    assert plan(told, pod(full, phase="Running", node="node-1")).events == (), "it is told once"
+
+
 def test_a_paused_guest_runs_and_is_not_ready() -> None:
     paused = plan(instance("Running"), pod(GuestReport(state="Paused"), phase="Running", node="node-1", ready=True))
+    assert paused.events == ()
     assert status(paused)["phase"] == "Running"
     assert condition(paused, "Paused")["status"] == "True"
     assert condition(paused, "Ready")["reason"] == "GuestPaused"

@@ -9,6 +9,7 @@ from herder.api import labels
 from herder.api.core import PersistentVolumeClaim, Pod, StorageClass
 from herder.api.storage import CONTENT_FINALIZER, SELECTED_NODE
 from herder.rules.volumes import VolumePlan, plan_claim, plan_volume
+from herder.rules.volumes.importer import TOLERATIONS
 from tests.unit.rules.machines import NOW, Json, later
 from tests.unit.rules.volumes import CLASS, claim, node, volume, volume_view
 
@@ -85,6 +86,13 @@ def test_the_object_goes_only_once_the_content_is_gone() -> None:
     assert ends(volume(phase="Released"), clearing("Running")) == VolumePlan()
     done = ends(volume(phase="Released"), clearing("Succeeded"))
     assert (done.delete_volume, done.remove_finalizer) == (True, True)
+
+
+def test_who_makes_room_may_come_where_the_disk_is_full_and_who_takes_it_may_not() -> None:
+    clears = ends(volume(phase="Released")).create_pod
+    assert clears is not None
+    assert {one["key"] for one in clears["spec"]["tolerations"]} == {"herder.dev/vm-host", "node.kubernetes.io/disk-pressure"}
+    assert {one["key"] for one in TOLERATIONS} == {"herder.dev/vm-host"}
 
 
 def test_clearing_that_failed_is_tried_again_after_a_while() -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -26,6 +27,8 @@ from herder.nodes.runtimes.qemu.record import AGENT_SOCKET, CONSOLE_INPUT, CONSO
 
 # Ports that an unprivileged user may not have are found this much further up.
 MOVED_UP = 40000
+# A kernel, or its initial RAM disk.
+MOST_BOOTED = 1 << 30
 _UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
@@ -169,12 +172,21 @@ def _copied(
         if isinstance(source, bytes):
             file.write(source)
         else:
-            with source.open("rb") as reading:
-                shutil.copyfileobj(reading, file, 1 << 20)
+            _copy_bounded(source, file, name)
     if run_as is not None:
         os.chown(to, run_as.uid, run_as.gid)
     os.chmod(to, 0o400)
     return _keep(os.open(to, os.O_RDONLY | os.O_CLOEXEC), opened)
+
+
+def _copy_bounded(source: Path, file: BinaryIO, name: str) -> None:
+    """A volume is sparse and may be of any size: its copy would not be sparse."""
+    with source.open("rb") as reading:
+        if (size := os.fstat(reading.fileno()).st_size) > MOST_BOOTED:
+            field = "domain.firmware.kernelBoot.volume"
+            most = f"at most {MOST_BOOTED >> 20} MiB can be booted from"
+            raise Refused(reasons.UNSUPPORTED, f"{field}: volume {name} has {size} bytes to boot from; {most}")
+        shutil.copyfileobj(reading, file, 1 << 20)
 
 
 @contextlib.contextmanager

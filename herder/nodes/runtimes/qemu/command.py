@@ -21,6 +21,8 @@ BOARD = "usb=off,vmport=off,hpet=off,smbus=off,sata=off,smm=off,dump-guest-core=
 DISKS_PER_SATA = 6
 # What the nodes of guests' disks are called in QEMU, with a number.
 DISK = "disk"
+# A guest that finds its disk full is stopped before it hears of it, and can go on; all other errors are its own to handle.
+ON_ERROR = {"werror": "enospc", "rerror": "report"}
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +88,8 @@ def shape_of(command: list[str]) -> dict[str, str]:
     options = list(itertools.pairwise(command))
     words = {name.removeprefix("-"): value for name, value in options if name in ("-machine", "-accel", "-cpu", "-smp", "-m")}
     words["memory"] = words.pop("m")
-    words["devices"] = " ".join(value for name, value in options if name in ("-device", "-serial"))
+    devices = " ".join(value for name, value in options if name in ("-device", "-serial"))
+    words["devices"] = devices.replace(f",{_json(ON_ERROR)[1:-1]}", "")  # the guest sees nothing of that
     disks = disks_of(json.loads(value) for name, value in options if name == "-blockdev")
     return words | ({"disks": disks} if disks else {})
 
@@ -209,6 +212,8 @@ def _device(number: int, disk: DiskPlan, image: Image, place: int) -> dict[str, 
         about["serial"] = disk.serial
     if disk.boot_index is not None:
         about["bootindex"] = disk.boot_index
+    if not image.read_only:
+        about |= ON_ERROR
     if disk.cache == "writethrough" and not image.read_only:
         about["write-cache"] = "off"
     return about

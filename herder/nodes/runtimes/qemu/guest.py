@@ -29,6 +29,7 @@ WRITE_AGAIN_AFTER = 1.0
 LAST_WORDS_WITHIN = 1.0
 # How QEMU names what the machine does, where it is not over.
 STANDING = ("paused", "prelaunch", "suspended", "io-error", "watchdog", "debug", "save-vm", "restore-vm")
+NO_ROOM = "the node's storage is full: the guest stands still, and goes on when there is room"
 # Given away, or about to be.
 LEAVING = ("finish-migrate", "postmigrate")
 _TAIL = 2000
@@ -140,11 +141,16 @@ class Guest:
                 written = True
         self._writes_later = False
 
-    def become(self, state: GuestState, message: str = "") -> None:
-        if self.ended or (state, message) == (self.state, self.message):
+    def become(self, state: GuestState, message: str = "", reason: str = "") -> None:
+        if self.ended or (state, message, reason) == (self.state, self.message, self.reason):
             return
-        self.state, self.message = state, message
+        self.state, self.message, self.reason = state, message, reason
         self._changed()
+
+    @property
+    def waits_for_room(self) -> bool:
+        """It stands still because there is none, and not because anybody wants it to."""
+        return self.state == "Paused" and self.reason == reasons.INSUFFICIENT_STORAGE
 
     def end(self, state: GuestState, reason: str, message: str = "", *, leave: bool = False, **changes: Any) -> None:
         """For good, and written down before anybody hears of it. `leave`: QEMU still has work. `changes`: to the record."""
@@ -201,12 +207,17 @@ class Guest:
 
     def _stands(self, word: str) -> None:
         leaving = self.move is not None and self.move.under_way
+        if word == "running" and self.record.no_room:
+            with contextlib.suppress(OSError):
+                self.keep(no_room=False)  # it went on, and nobody was left to write that down
         if word == "running" or (leaving and word in LEAVING) or (leaving and self.stands_for_its_move and word in STANDING):
             self.become("Running")
         elif word == "inmigrate" or (self.state == "Incoming" and word in STANDING):
             self.become("Incoming")
         elif word in STANDING:
-            self.become("Paused", "its disk failed, or is full" if word == "io-error" else "")
+            # Of all that can happen to a disk only its end stops the guest (`werror` in command.py).
+            waits = word == "io-error" or self.record.no_room
+            self.become("Paused", *(NO_ROOM, reasons.INSUFFICIENT_STORAGE) if waits else ())
         elif word == "shutdown":
             self.end("ShutDown", reasons.GUEST_SHUT_DOWN)
         elif word in ("guest-panicked", "internal-error"):

@@ -66,6 +66,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     move: MoveRecord | None = None
     # Its memory is in a file: it stands still for that reason, and was not handed over to anybody.
     saved: bool = False
+    # It took room that was not there, and stands still until there is some.
+    no_room: bool = False
     outcome: Outcome | None = None
 
 

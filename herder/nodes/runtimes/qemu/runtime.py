@@ -29,6 +29,7 @@ from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
 from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, QEMU_LOG, Folder, MoveRecord
+from herder.nodes.runtimes.qemu.room import Room
 from herder.nodes.runtimes.qemu.wire import Wire
 
 log = structlog.get_logger()
@@ -52,6 +53,7 @@ class QemuRuntime:
         self._booting: dict[str, Process] = {}
         self._unwanted: set[str] = set()
         self._channels = Channels(wire, run_as, world)
+        self._room = Room()
         self._patience: float | None = None
         self._trimming: asyncio.Task[None] | None = None
         self._changed: Callable[[str], None] = lambda guest: None
@@ -65,6 +67,10 @@ class QemuRuntime:
             if guest.state == "Running" and guest.record.started_at is None:
                 guest.settle(started_at=self._world.now())
         self._trimming = tasks.keep_running(trimming.keep_short(self._logs), "shortening of logs")
+
+    async def room(self, *, short: bool, back: bool) -> None:
+        """Of the storage: so little is left that nobody may take more of it; or there is enough again."""
+        await self._room.told(self._guests.values(), short=short, back=back)
 
     def end_guests_on_close(self, patience: float) -> None:
         """The node is shut down on purpose. Without this they live on, as after a crash."""
@@ -137,7 +143,11 @@ class QemuRuntime:
     async def pause(self, guest: str) -> None:
         """One that has come is taken over as it is, standing still. One that leaves stands still until it is known where it is."""
         found = self._running(guest)
-        if found is not None and found.state == "Running":
+        if found is not None and found.waits_for_room:
+            # It stands still already; from now on because its owner wants it.
+            found.keep(no_room=False)
+            found.become("Paused")
+        elif found is not None and found.state == "Running":
             with contextlib.suppress(QMPError):
                 if found.move is not None and found.move.under_way:
                     await found.move.pause()
@@ -153,7 +163,8 @@ class QemuRuntime:
         if found is None or not (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
             return
         before = found.record
-        found.record = msgspec.structs.replace(before, started_at=before.started_at or self._world.now(), saved=False)
+        since = before.started_at or self._world.now()
+        found.record = msgspec.structs.replace(before, started_at=since, saved=False, no_room=False)
         try:
             await found.control.do("cont")
         except QMPError as problem:

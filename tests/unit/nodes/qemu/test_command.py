@@ -13,7 +13,7 @@ from herder.api.kinds.domain import CPUFeature
 from herder.api.kinds.instance import StartedCPU
 from herder.nodes.runtimes.base import EmptyVolume, Volume
 from herder.nodes.runtimes.qemu.blueprint import draw
-from herder.nodes.runtimes.qemu.command import Image
+from herder.nodes.runtimes.qemu.command import Image, shape_of
 from herder.nodes.runtimes.qemu.facts import Firmware
 from tests.unit.nodes.qemu.orders import FACTS, command, order, values
 
@@ -94,7 +94,16 @@ def test_a_disk_is_attached_where_it_is_asked_for(about: dict[str, Any], device:
     devices = values(command(disk(**about), EMPTY), "-device")
     *controllers, found = devices[: len(before) + 1]
     assert controllers == before
-    assert json.loads(found) == {"drive": "disk0", "id": "drive0", "bootindex": 1, **device}
+    full = {} if "cdrom" in about else {"werror": "enospc", "rerror": "report"}
+    assert json.loads(found) == {"drive": "disk0", "id": "drive0", "bootindex": 1, **full, **device}
+
+
+def test_what_happens_when_a_disk_is_full_is_no_matter_of_the_other_side_of_a_move() -> None:
+    """So a guest that was started before that was said can still move."""
+    line = command(disk(cache="writethrough"), EMPTY)
+    assert '"werror":"enospc"' in values(line, "-device")[0]
+    first = {"drive": "disk0", "id": "drive0", "driver": "virtio-blk-pci", "bootindex": 1, "write-cache": "off"}
+    assert json.loads(shape_of(line)["devices"].split(" ")[1]) == first
 
 
 def test_an_image_comes_as_an_open_file_and_never_by_its_name() -> None:
