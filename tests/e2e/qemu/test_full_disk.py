@@ -12,9 +12,9 @@ import pytest
 
 from herder.api import reasons
 from herder.nodes.disk_space import DiskSpace
-from herder.nodes.runtimes.base import FileVolume, Volume
+from herder.nodes.runtimes.base import FileVolume, Refused, Volume
 from herder.rules.disk_space import parse_reserve
-from tests.e2e.qemu.node import Node
+from tests.e2e.qemu.node import Node, order
 from tests.e2e.qemu.writer import put_on, writer
 from tests.unit.nodes.imports.site import MIB
 
@@ -132,3 +132,12 @@ async def test_what_its_owner_wants_counts_also_where_there_is_no_room(node: Nod
     assert node.status(filling).state == "Paused", "its owner has paused it since"
     await node.runtime.resume(filling)
     await node.says(filling, r"\.*wrote")
+
+
+async def test_a_kernel_that_would_fill_the_disk_when_it_is_copied_is_refused(node: Node, tmp_path: Path) -> None:
+    """A hole in a volume takes nothing; in its copy it would."""
+    with (tmp_path / "kernel").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Refused, match=r"volume kernel has 1099511627776 bytes to boot from; at most 1024 MiB can be"):
+        await node.runtime.start(order(tmp_path / "kernel"))
+    assert list((node.folder / "guests").iterdir()) == []
