@@ -18,8 +18,10 @@ from herder.app.address import listen_on
 from herder.app.data_directory import DataDirectory
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
+from herder.app.reloading import Reloading
 from herder.app.stopping import Stop
 from herder.app.storage_reserve import reserve_of
+from herder.kit.tasks import keep_running
 from herder.kube.client import Client
 from herder.net.files import raise_file_limit
 from herder.nodes.endpoint import Endpoint, Named, server_tls
@@ -55,8 +57,11 @@ async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> in
     stop = Stop(supervised=True)
     stop.listen()
     async with contextlib.AsyncExitStack() as stack:
-        endpoint = Endpoint(_tls(directory.pki), Named((ENGINE_AT_NODES,)), RealWorld())
+        tls = _tls(directory.pki)
+        endpoint = Endpoint(tls, Named((ENGINE_AT_NODES,)), RealWorld())
         await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
+        reloading = keep_running(Reloading(tls, directory.pki, "kubelet").keep(), "renewed certificates")
+        stack.callback(reloading.cancel)
         client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
         agents = await make(client, directory, settings, endpoint, stack)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.

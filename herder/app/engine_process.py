@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
+import ssl
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import structlog
 
@@ -14,9 +18,12 @@ from herder.app.children import HOPELESS
 from herder.app.data_directory import DataDirectory
 from herder.app.file_shares import share_out
 from herder.app.identities import doors
+from herder.app.reloading import Reloading
 from herder.app.stopping import Stop
+from herder.kit.tasks import keep_running
 from herder.net.crowd import limits_of
 from herder.net.files import raise_file_limit
+from herder.pki import reading
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.fairness import NodeWaits
 from herder.server.http import HttpServer, server_context
@@ -56,6 +63,8 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
     server = HttpServer(running.router, limits=limits_of(share.clients))
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes))
+    shown = {"server": context, "kubelet-client": tls}
+    reloading = [keep_running(one.keep(), "renewed certificates") for one in _reloading(running, pki, shown)]
     try:
         await running.start()
         # What was loaded stays: the collector need not look at it again and again.
@@ -64,10 +73,18 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
         os.close(ready_fd)
         await stop.wait()
     finally:
+        for task in reloading:
+            task.cancel()
         await server.stop()
         await kubelets.close()
         await running.stop()
     return 0
+
+
+def _reloading(running: Running, pki: Path, shown: Mapping[str, ssl.SSLContext]) -> list[Reloading]:
+    ends = running.router.information.metrics.certificate_ends
+    ends("ca", reading.ends((pki / "ca.crt").read_bytes()))
+    return [Reloading(context, pki, name, functools.partial(ends, name)) for name, context in shown.items()]
 
 
 def _on_disk_failure(error: BaseException) -> None:

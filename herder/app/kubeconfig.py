@@ -44,9 +44,19 @@ def _names(path: Path, part: str) -> set[str]:
         raise Refusal(f"--kubeconfig {path}: exists and is not a kubeconfig; name another file", CANNOT_USE_DATA) from None
 
 
-def write_kubeconfig(path: Path, server: str, authority: Authority) -> None:
-    """The administrator's own, written anew at each start."""
-    write_for(path, server, authority, ADMIN, authority.client(ADMIN, ("system:masters",)))
+def renew_kubeconfig(path: Path, server: str, authority: Authority, pair: Pair) -> None:
+    """The administrator's own, while it is in use: whatever else somebody has put there since the start, such as another namespace
+    or context, stays. Raises Refusal where it is no kubeconfig any more, or not the administrator's."""
+    if not path.exists():
+        return write_for(path, server, authority, ADMIN, pair)
+    if ADMIN not in _names(path, "users"):
+        raise Refusal(f"--kubeconfig {path}: has no user {ADMIN} any more, so nothing there is renewed", CANNOT_USE_DATA)
+    document: dict[str, Any] = yaml.safe_load(path.read_text())
+    for user in document["users"]:
+        if user["name"] == ADMIN:
+            user["user"] = {**(user.get("user") or {}), **_shown(pair)}
+    write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
+    return None
 
 
 def write_for(path: Path, server: str, authority: Authority, user: str, pair: Pair) -> None:
@@ -65,7 +75,7 @@ def write_with(path: Path, server: str, authority: bytes, user: str, pair: Pair)
         "users": [
             {
                 "name": user,
-                "user": {"client-certificate-data": _text(pair.certificate), "client-key-data": _text(pair.key)},
+                "user": _shown(pair),
             }
         ],
     }
@@ -74,6 +84,10 @@ def write_with(path: Path, server: str, authority: bytes, user: str, pair: Pair)
         write_private(path, yaml.safe_dump(document, sort_keys=False).encode())
     except OSError as error:
         raise Refusal(f"--kubeconfig {path}: cannot be written: {reason_of(error)}", CANNOT_USE_DATA) from None
+
+
+def _shown(pair: Pair) -> dict[str, str]:
+    return {"client-certificate-data": _text(pair.certificate), "client-key-data": _text(pair.key)}
 
 
 def _text(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import logging
 import sys
 from importlib.metadata import version
@@ -80,6 +81,7 @@ DEFAULT_DATA = Path(".herder")
 )
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @storage_reserve_option
+@click.option("--certificate-life", type=click.FloatRange(5), metavar="SECONDS", hidden=True)
 def up(
     data: Path,
     listen: tuple[str, int],
@@ -92,6 +94,7 @@ def up(
     heartbeat: float | None,
     allow_local_imports: bool,
     storage_reserve: str,
+    certificate_life: float | None,
 ) -> None:
     """Start the embedded engine in the foreground, and nodes for it."""
     # Imported here: `herder --help` should not wait for a web server.
@@ -104,6 +107,7 @@ def up(
             *(data, *listen, nodes, resolved, kubeconfig or data / "kubeconfig", controllers, allow_local_imports),
             heartbeat=heartbeat,
             storage_reserve=storage_reserve,
+            certificate_life=datetime.timedelta(seconds=certificate_life) if certificate_life is not None else None,
             controllers_options=("--node-monitor-grace-period", str(node_monitor_grace_period), "--scoring", scoring),
         )
         asyncio.run(Supervisor(settings, click.echo).run())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import shlex
 import signal
 import socket
@@ -15,18 +16,17 @@ import structlog
 
 from herder.app import keys
 from herder.app.address import listen_on
+from herder.app.certificates import Certificates
 from herder.app.children import Child, ChildFailed
 from herder.app.data_directory import DataDirectory, Held, is_herder
 from herder.app.identities import node_names
-from herder.app.kubeconfig import ENGINE_AT_NODES, check_writable, write_kubeconfig
-from herder.app.refusal import CANNOT_RUN, CANNOT_USE_DATA, Refusal
+from herder.app.kubeconfig import check_writable
+from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.app.stopping import LEAVE_GUESTS, STOP_PATIENCE, Stop
 from herder.kit.tasks import watched
 from herder.nodes.runtimes.choice import QEMU
 from herder.nodes.runtimes.qemu.strays import end_strays, run_on, running
-from herder.pki.authority import Authority, Pair
-from herder.pki.files import write_private
-from herder.server.node_identity import AGENTS
+from herder.pki.authority import LEAF_LIFE
 
 # One identity, whichever process it is: there is never more than one, and the next need not wait for the lease of one that died.
 # So the lease may be long, and the disk is not written to every two seconds. Others stand by, if somebody starts them beside us.
@@ -61,23 +61,12 @@ class Settings(msgspec.Struct, frozen=True):
     controllers_options: tuple[str, ...] = ()
     heartbeat: float | None = None
     storage_reserve: str = ""
+    # For tests: a year, unless it is said.
+    certificate_life: datetime.timedelta | None = None
 
     @property
     def listen(self) -> str:
         return f"{self.host}:{self.port}"
-
-
-def write_pair(folder: Path, name: str, pair: Pair) -> None:
-    write_private(folder / f"{name}.key", pair.key)
-    write_private(folder / f"{name}.crt", pair.certificate)
-
-
-def open_authority(pki: Path) -> Authority:
-    try:
-        return Authority.open(pki)
-    except (ValueError, TypeError):
-        why = "ca.crt and ca.key are not a certificate and its key; put them back, or remove both and hand out new kubeconfigs"
-        raise Refusal(f"{pki}: {why}", CANNOT_USE_DATA) from None
 
 
 class Supervisor:
@@ -98,8 +87,11 @@ class Supervisor:
             self._directory.announce(f"{settings.host}:{port}")
             server = server_at(settings.host, port)
             keys.finish(self._directory)
-            self._credentials(server)
-            await self._supervise(listener, server)
+            certificates = Certificates(
+                self._directory.pki, settings.kubeconfig, server, settings.host, settings.certificate_life or LEAF_LIFE
+            )
+            certificates.make()
+            await self._supervise(listener, server, certificates)
         finally:
             listener.close()
             self._directory.release()
@@ -130,17 +122,7 @@ class Supervisor:
             todo = "start with as many QEMU nodes as before, or end them with `herder down`"
             log.warning("guests run on whose nodes are not started", guests=len(strays), nodes=", ".join(nodes), todo=todo)
 
-    def _credentials(self, server: str) -> None:
-        pki = self._directory.pki
-        authority = open_authority(pki)
-        here = ("127.0.0.1", "::1", "localhost", socket.gethostname())
-        write_pair(pki, "server", authority.server(tuple(dict.fromkeys((*here, self._settings.host)))))
-        # What the nodes show to the engine, and the engine to them when it asks for logs and consoles.
-        write_pair(pki, "kubelet", authority.server(here, name=AGENTS))
-        write_pair(pki, "kubelet-client", authority.client(ENGINE_AT_NODES, ()))
-        write_kubeconfig(self._settings.kubeconfig, server, authority)
-
-    async def _supervise(self, listener: socket.socket, server: str) -> None:
+    async def _supervise(self, listener: socket.socket, server: str, certificates: Certificates) -> None:
         self._stop.listen()
         self._stop.listen_to_terminal()
         data = str(self._directory.path)
@@ -163,12 +145,14 @@ class Supervisor:
             children.append(Child("agents", arguments, [self._directory.lock]))
         running = [asyncio.create_task(child.run()) for child in children]
         greeting = watched(self._greet(children, server), "saying what to type next", expected=(OSError,))
+        renewing = asyncio.create_task(certificates.keep())
         stopped = asyncio.create_task(self._stop.wait())
         try:
-            done, _ = await asyncio.wait([*running, stopped], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*running, renewing, stopped], return_when=asyncio.FIRST_COMPLETED)
             failed = next((task.exception() for task in done if task.exception()), None)
         finally:
             greeting.cancel()
+            renewing.cancel()
             # Those who use the engine first, the engine last.
             order = signal.SIGTERM if self._stop.ends_guests else LEAVE_GUESTS
             for child in reversed(children):

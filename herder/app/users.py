@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 
 from herder.api.names import dns_subdomain
+from herder.app.certificates import open_authority
 from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_holds_only, write_for
 from herder.app.refusal import CANNOT_USE_DATA, WRONG_USE, Refusal
-from herder.app.supervisor import open_authority, server_at
+from herder.app.supervisor import server_at
 from herder.pki import reading
 from herder.pki.authority import Authority, Pair
 from herder.server.access.nodes.identity import NODES, PREFIX

@@ -54,13 +54,20 @@ class Authority:
     def until(self) -> datetime.datetime:
         return self._certificate.not_valid_after_utc
 
-    def client(self, name: str, groups: tuple[str, ...], days: int = LEAF_LIFE.days, hosts: tuple[str, ...] = ()) -> Pair:
-        """With hosts it may also be shown to those who come there."""
+    def client(
+        self,
+        name: str,
+        groups: tuple[str, ...],
+        days: int = LEAF_LIFE.days,
+        hosts: tuple[str, ...] = (),
+        life: datetime.timedelta | None = None,
+    ) -> Pair:
+        """With hosts it may also be shown to those who come there. `life` is for less than days."""
         subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
         usages = (ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH) if hosts else (ExtendedKeyUsageOID.CLIENT_AUTH,)
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts]) if hosts else None
-        return self._sign(x509.Name(subject), usages, alternatives, None, datetime.timedelta(days=days))
+        return self._sign(x509.Name(subject), usages, alternatives, None, life or datetime.timedelta(days=days))
 
     def server(
         self,

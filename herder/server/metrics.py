@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -31,6 +31,12 @@ class Metrics:
             registry=self._registry,
             buckets=BUCKETS,
         )
+        self._certificates = Gauge(
+            "herder_certificate_expiration_timestamp_seconds",
+            "When certificates end that are shown; that of the authority is not renewed.",
+            ["certificate"],
+            registry=self._registry,
+        )
         self._children: dict[tuple[str, str, int], Counter] = {}
         self._timers: dict[str, Histogram] = {}
         self._registry.register(_StoreNumbers(engine))
@@ -47,6 +53,9 @@ class Metrics:
             if timer is None:
                 timer = self._timers[verb] = self._seconds.labels(verb)
             timer.observe(seconds)
+
+    def certificate_ends(self, certificate: str, at: float) -> None:
+        self._certificates.labels(certificate).set(at)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
