@@ -1,7 +1,8 @@
 """The account of the agents of simulated nodes: one for all of them, since one process is all of them.
 
 A real node has an identity of its own (`system:node:NAME`), which is kept to its node and pods. Simulated nodes come and go by the
-thousand, as users apply them: their account may write every node and the status of every pod, and read nothing that is secret.
+thousand, as users apply them: by its roles their account may write every node and the status of every pod, and read nothing that is
+secret. The embedded engine keeps it to the nodes that are labelled as simulated, and to their pods.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import ssl
+from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from prometheus_client import CollectorRegistry
@@ -38,12 +38,6 @@ SHUT_DOWN_PATIENCE = 4.0
 STORAGE_DOMAIN = "local"
 
 
-class Agents(Protocol):
-    registered: asyncio.Event
-
-    async def run(self) -> None: ...
-
-
 class Settings(msgspec.Struct, frozen=True):
     nodes: int
     runtime: str
@@ -68,7 +62,7 @@ async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> in
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if stop.ends_guests and isinstance(agents, LocalNodes):
+        if stop.ends_guests:
             agents.end_guests_on_close(SHUT_DOWN_PATIENCE)
         working.cancel()
         await asyncio.wait([working])
@@ -84,11 +78,46 @@ async def make(
     settings: Settings,
     endpoint: Endpoint,
     stack: contextlib.AsyncExitStack,
-) -> Agents:
-    kind, _, version = settings.runtime.partition("://")
+) -> AllAgents:
+    """Nodes that a user labels as simulated are adopted whatever the others run on, and whether there are others or not."""
     nodes = settings_for(settings.nodes, settings.heartbeat)
-    if kind == SIMULATED:
-        return Fleet(fleet, RealWorld(), nodes, CollectorRegistry(), version, endpoint, settings.heartbeat)
+    shown = (CollectorRegistry(), version("herder"), endpoint, settings.heartbeat)
+    if not nodes or settings.runtime.startswith(SIMULATED):
+        return AllAgents(Fleet(fleet, RealWorld(), nodes, *shown))
+    real = await _local(directory, settings, nodes, endpoint, stack)
+    return AllAgents(Fleet(fleet, RealWorld(), (), *shown, others=[one.name for one in nodes]), real)
+
+
+class AllAgents:
+    """Of this process: those of simulated nodes, and of QEMU nodes where there are any."""
+
+    def __init__(self, fleet: Fleet, real: LocalNodes | None = None) -> None:
+        self._fleet = fleet
+        self._real = real
+        self.registered = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for agents in (self._fleet, self._real):
+                if agents is not None:
+                    group.create_task(agents.run())
+            await self._fleet.registered.wait()
+            if self._real is not None:
+                await self._real.registered.wait()
+            self.registered.set()
+
+    def end_guests_on_close(self, patience: float) -> None:
+        if self._real is not None:
+            self._real.end_guests_on_close(patience)
+
+
+async def _local(
+    directory: DataDirectory,
+    settings: Settings,
+    nodes: tuple[NodeSettings, ...],
+    endpoint: Endpoint,
+    stack: contextlib.AsyncExitStack,
+) -> LocalNodes:
     # Each is its own node to the engine, and no other.
     clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in nodes]
     for client in clients:
@@ -106,7 +135,7 @@ def settings_for(nodes: int, heartbeat: float | None) -> tuple[NodeSettings, ...
     return tuple(NodeSettings(name=name, renew_every=heartbeat or RENEW_EVERY) for name in node_names(nodes))
 
 
-async def _work(client: Client, agents: Agents, ready_fd: int) -> None:
+async def _work(client: Client, agents: AllAgents, ready_fd: int) -> None:
     await client.wait_until_ready()
     async with asyncio.TaskGroup() as group:
         group.create_task(agents.run())

@@ -136,7 +136,8 @@ class Supervisor:
         if self._settings.controllers:
             arguments = ["controllers", "--data", data, *CONTROLLERS_LEASE, *self._settings.controllers_options]
             children.append(Child("controllers", arguments, [self._directory.lock]))
-        if self._settings.nodes:
+        if self._settings.nodes or self._settings.controllers:
+            # Also without nodes of its own: those that a user labels as simulated have nobody else.
             arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
             arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
             arguments += ["--heartbeat", str(self._settings.heartbeat)] if self._settings.heartbeat is not None else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 import structlog
@@ -53,14 +53,16 @@ class Fleet:
         version: str = "1",
         endpoint: Endpoint | None = None,
         renew_every: float | None = None,
+        others: Collection[str] = (),
     ) -> None:
-        """Without an endpoint nobody can look into what runs here. Unless it is said how often, Leases are renewed as often as so
-        many nodes may."""
+        """`others` are nodes that have an agent of their own, whatever their labels say. Without an endpoint nobody can look into
+        what runs here. Unless it is said how often, Leases are renewed as often as so many nodes may."""
         self._client = client
         self._world = world
         self._asked_for = {settings.name: settings for settings in asked_for}
         self._version = version
         self._renew = renew_every
+        self._others = frozenset(others)
         self._registry = registry
         self._network = Network()
         self._switchboard = Switchboard("fleet")
@@ -90,10 +92,13 @@ class Fleet:
 
     async def _run(self, workers: Workers) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._pods.run())
             group.create_task(self._nodes.run())
-            await self._pods.wait_synced()
             await self._nodes.wait_synced()
+            if not self._asked_for:
+                self.registered.set()
+                await self._first_node()
+            group.create_task(self._pods.run())
+            await self._pods.wait_synced()
             self._nodes.subscribe(lambda change: self._node_changed(change, group))
             wanted = [
                 settings for name, settings in self._asked_for.items() if name not in self._sites and name not in self._silent
@@ -103,6 +108,13 @@ class Fleet:
             enqueue(self._pods, self._queue)
             group.create_task(workers.run())
 
+    async def _first_node(self) -> None:
+        """Where there is no simulated node nobody need hear of every pod of the cluster."""
+        seen = asyncio.Event()
+        leave = self._nodes.subscribe(lambda change: seen.set() if change.key.name not in self._others else None)
+        await seen.wait()
+        leave()
+
     async def _say_when_registered(self, beats: list[Heartbeat]) -> None:
         for beat in beats:
             await beat.registered.wait()
@@ -110,6 +122,8 @@ class Fleet:
 
     def _node_changed(self, change: Change[Node], group: asyncio.TaskGroup) -> None:
         name = change.key.name
+        if name in self._others:
+            return
         if change.old is not None and (change.new is None or change.new.uid != change.old.uid):
             self._take_away(name, group)
         if change.new is None:

@@ -71,7 +71,7 @@ def test_nodes_appear_ready_with_room_and_a_runtime(kubectl: Kubectl) -> None:
 
 
 def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path) -> None:
-    assert set(bare.children()) == {"engine", "controllers"}
+    assert set(bare.children()) == {"engine", "controllers", "agents"}
     assert Kubectl(kubectl_program, bare.kubeconfig, tmp_path).run("get", "nodes").stderr == "No resources found\n"
 
 

@@ -36,7 +36,7 @@ class Access:
         self.accounts = Accounts(store, world, signer)
         pods = PlacedPods(store)
         self.nodes = NodeAuthorizer(pods)
-        self.restriction = NodeRestriction()
+        self.restriction = NodeRestriction(store)
         self.reserved = ReservedAnnotations(self.allows)
         self.guard = Guard(self.rbac, self.allows)
 

@@ -11,11 +11,14 @@ from herder.api.labels import NODE_FINALIZER
 from herder.server.access.nodes.authorizer import LEASE_NAMESPACE
 from herder.server.access.nodes.identity import node_of
 from herder.server.access.nodes.labels import forbidden_labels
+from herder.server.access.nodes.simulated import SimulatedNodes, is_fleet
 from herder.server.request import User
 from herder.server.served import Served
 from herder.server.status import forbidden
+from herder.server.store import Store
 
 Document = dict[str, Any]
+LEASES: Final = "leases.coordination.k8s.io"
 MIRROR: Final = "kubernetes.io/config.mirror"
 # Of a claim's status, what a node finds out.
 CLAIM_STATUS: Final = ("capacity", "conditions", "allocatedResources", "allocatedResourceStatuses")
@@ -29,15 +32,29 @@ _decode_spec = msgspec.json.Decoder(_Spec).decode
 
 
 class NodeRestriction:
+    def __init__(self, store: Store) -> None:
+        self._simulated = SimulatedNodes(store)
+
     def check_write(self, served: Served, new: Document, old: Document | None, user: User, subresource: str) -> None:
         node = node_of(user)
         if node is not None:
             _refuse(served, new, _unidentified(node, user) or _write(node, served.table, new, old, subresource))
+        elif is_fleet(user):
+            _refuse(served, new, self._why_not_fleet(served.table, new, old))
 
     def check_delete(self, served: Served, old: Document, user: User) -> None:
         node = node_of(user)
         if node is not None:
             _refuse(served, old, _unidentified(node, user) or _delete(node, served.table, old))
+        elif is_fleet(user):
+            _refuse(served, old, self._why_not_fleet(served.table, old, old))
+
+    def _why_not_fleet(self, table: str, new: Document, old: Document | None) -> str:
+        if table == "pods":
+            return self._simulated.why_not_pod(_place(old) if old is not None else "")
+        if table == "nodes":
+            return self._simulated.why_not_node(new["metadata"].get("name", ""), new if old is None else None)
+        return self._simulated.why_not_node(new["metadata"].get("name", ""), None) if table == LEASES else ""
 
     def check_eviction(self, served: Served, pod: Document, user: User) -> None:
         node = node_of(user)
@@ -83,7 +100,7 @@ def _write(node: str, table: str, new: Document, old: Document | None, subresour
         return _node(node, new, old)
     if table == "persistentvolumeclaims":
         return _claim(node, new, old, subresource)
-    return _lease(node, new) if table == "leases.coordination.k8s.io" else ""
+    return _lease(node, new) if table == LEASES else ""
 
 
 def _delete(node: str, table: str, old: Document) -> str:
@@ -93,7 +110,7 @@ def _delete(node: str, table: str, old: Document) -> str:
         return f'node "{node}" is not allowed to modify node "{old["metadata"]["name"]}"'
     if table == "persistentvolumeclaims":
         return "may only update PVC status"
-    return _lease(node, old) if table == "leases.coordination.k8s.io" else ""
+    return _lease(node, old) if table == LEASES else ""
 
 
 # --- pods ------------------------------------------------------------------------------------------------------------------------
