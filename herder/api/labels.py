@@ -47,6 +47,7 @@ SCHEDULABLE: Final = "kubevirt.io/schedulable"
 RUNTIME: Final = "herder.dev/runtime"  # qemu or simulated
 POST_COPY: Final = "herder.dev/post-copy"  # "true" where guests can come by post-copy, else "false"
 NO_POST_COPY: Final = "herder.dev/no-post-copy"  # annotation beside it: why they cannot, and what would help
+AGENT: Final = "herder.dev/agent"  # whose a simulated node is: no other process adopts it
 STORAGE: Final = "herder.dev/storage"  # nodes with the same value see the same volumes
 VM_HOST_TAINT: Final = "herder.dev/vm-host"
 OUT_OF_SERVICE_TAINT: Final = "node.kubernetes.io/out-of-service"

@@ -32,6 +32,8 @@ from herder.nodes.node import RENEW_EVERY, NodeSettings
 from herder.nodes.runtimes.choice import PROGRAM, SIMULATED
 
 AGENT = "herder-agent"
+# What is written on simulated nodes of `herder up`: the next one knows them for its own by that.
+FLEET = "herder-up"
 # For guests to shut down when we are told to stop; the supervisor has more patience than that.
 SHUT_DOWN_PATIENCE = 4.0
 # All nodes of this machine see the same volumes.
@@ -83,9 +85,9 @@ async def make(
     nodes = settings_for(settings.nodes, settings.heartbeat)
     shown = (CollectorRegistry(), version("herder"), endpoint, settings.heartbeat)
     if not nodes or settings.runtime.startswith(SIMULATED):
-        return AllAgents(Fleet(fleet, RealWorld(), nodes, *shown))
+        return AllAgents(Fleet(fleet, RealWorld(), nodes, *shown, name=FLEET))
     real = await _local(directory, settings, nodes, endpoint, stack)
-    return AllAgents(Fleet(fleet, RealWorld(), (), *shown, others=[one.name for one in nodes]), real)
+    return AllAgents(Fleet(fleet, RealWorld(), (), *shown, others=[one.name for one in nodes], name=FLEET), real)
 
 
 class AllAgents:

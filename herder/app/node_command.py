@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 import msgspec
 
+from herder.api import labels
 from herder.api.names import dns_subdomain
 from herder.api.quantity import parse_quantity
 from herder.app import logs
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from herder.kube.connect import Connection
 
 MOST_SIMULATED = 10_000
+LABEL_VALUE = 63
 
 
 class Capacity(click.ParamType[dict[str, str]]):
@@ -127,7 +129,9 @@ def node(
         ours = _checked_address(address) or address_towards(cluster.server)
         renew = heartbeat or RENEW_EVERY
         offered = {**CAPACITY, **capacity}
-        nodes = tuple(NodeSettings(name=one, capacity=offered, tainted=taint, address=ours, renew_every=renew) for one in names)
+        whose = {labels.AGENT: name[:LABEL_VALUE].rstrip("-.")}
+        about = NodeSettings(name=name, capacity=offered, tainted=taint, address=ours, renew_every=renew, labels=whose)
+        nodes = tuple(msgspec.structs.replace(about, name=one) for one in names)
         imports = ImportSettings(allow_local_imports, reserve_of(storage_reserve))
         if storage is not None:
             own = share(nodes[0], 1, storage_domain or name)

@@ -13,6 +13,7 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 
+from herder.api import labels
 from herder.api.world import RealWorld, World
 from herder.app import node_known, node_serving
 from herder.app.node_migration import MigrationSettings, network_of
@@ -109,7 +110,8 @@ def make(
     client: Client, world: World, settings: Settings, endpoint: Endpoint | None, network: MigrationNetwork | None = None
 ) -> Agents:
     if settings.fleet:
-        return Fleet(client, world, settings.nodes, CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
+        shown = (CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
+        return Fleet(client, world, settings.nodes, *shown, name=settings.nodes[0].labels.get(labels.AGENT, ""))
     (node,) = settings.nodes
     if settings.folder is not None:
         # Told to stop, it leaves its guests running: the agent ends, not the node.

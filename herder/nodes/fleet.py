@@ -54,15 +54,18 @@ class Fleet:
         endpoint: Endpoint | None = None,
         renew_every: float | None = None,
         others: Collection[str] = (),
+        name: str = "",
     ) -> None:
-        """`others` are nodes that have an agent of their own, whatever their labels say. Without an endpoint nobody can look into
-        what runs here. Unless it is said how often, Leases are renewed as often as so many nodes may."""
+        """`others` are nodes that have an agent of their own, whatever their labels say. `name` is written on every node that is
+        ours: nodes with another one are left to whoever wrote it. Without an endpoint nobody can look into what runs here. Unless
+        it is said how often, Leases are renewed as often as so many nodes may."""
         self._client = client
         self._world = world
         self._asked_for = {settings.name: settings for settings in asked_for}
         self._version = version
         self._renew = renew_every
         self._others = frozenset(others)
+        self._name = name
         self._registry = registry
         self._network = Network()
         self._switchboard = Switchboard("fleet")
@@ -111,7 +114,7 @@ class Fleet:
     async def _first_node(self) -> None:
         """Where there is no simulated node nobody need hear of every pod of the cluster."""
         seen = asyncio.Event()
-        leave = self._nodes.subscribe(lambda change: seen.set() if change.key.name not in self._others else None)
+        leave = self._nodes.subscribe(lambda change: seen.set() if self._may_adopt(change) else None)
         await seen.wait()
         leave()
 
@@ -122,12 +125,12 @@ class Fleet:
 
     def _node_changed(self, change: Change[Node], group: asyncio.TaskGroup) -> None:
         name = change.key.name
-        if name in self._others:
-            return
+        if not self._may_adopt(change):
+            return self._take_away(name, group)
         if change.old is not None and (change.new is None or change.new.uid != change.old.uid):
             self._take_away(name, group)
         if change.new is None:
-            return
+            return None
         if _is_silent(change.new):
             self._fall_silent(name)
         elif name in self._silent:
@@ -137,6 +140,10 @@ class Fleet:
             self._add(_as_written(settings, change.new.view), group, change.new.labels)
         else:
             self._seen_again(change.new)
+
+    def _may_adopt(self, change: Change[Node]) -> bool:
+        written = change.new.labels.get(labels.AGENT, "") if change.new is not None else ""
+        return change.key.name not in self._others and (not self._name or written in ("", self._name))
 
     def _seen_again(self, node: Stored[Node]) -> None:
         name = node.key.name
@@ -175,7 +182,8 @@ class Fleet:
         is_new: bool = False,
     ) -> Heartbeat:
         # They see the same volumes, unless their Node says something else.
-        settings = msgspec.structs.replace(settings, port=self._port, storage=settings.storage or SHARED_STORAGE)
+        storage, ours = settings.storage or SHARED_STORAGE, {labels.AGENT: self._name} if self._name else {}
+        settings = msgspec.structs.replace(settings, port=self._port, storage=storage, labels={**settings.labels, **ours})
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
         runtime.have(written_cpu(written or {}), written_post_copy(written or {}))
         self._runtimes[settings.name] = runtime

@@ -8,9 +8,10 @@ import aiohttp
 import pytest
 
 from tests.e2e.guest.conftest import qemu  # a fixture
+from tests.e2e.herder import Herder
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.manifests import ROOT, machine
-from tests.e2e.program import Up
+from tests.e2e.program import Up, until
 from tests.engines.resources import NODES, PODS
 
 __all__ = ["qemu"]
@@ -97,3 +98,32 @@ async def test_the_account_of_simulated_nodes_may_not_act_for_others(beside: Up,
     assert kubectl.json("get", "pod", "bound")["status"].get("message") != "untrue"
     kubectl("delete", "pod", "bound", "--wait=false", "--force")
     kubectl("delete", "node", "new")
+
+
+def test_a_node_with_an_agent_of_its_own_is_left_to_that(tmp_path: Path, kubectl_program: Path) -> None:
+    """`herder node` is simulated too, unless it is said otherwise: two that act for one node would start everything twice."""
+    with Up(tmp_path, nodes=0) as up:
+        kubectl = Kubectl(kubectl_program, up.kubeconfig, tmp_path)
+        config = tmp_path / "n1.kubeconfig"
+        herder = Herder(None, tmp_path)
+        herder("user", "add", "system:node:n1", "--group", "system:nodes", "--data", str(up.data), "--kubeconfig", str(config))
+        agent = herder.start("node", "--kubeconfig", str(config), "--name", "n1", "--no-taint", "--heartbeat", "0.5")
+        try:
+            until(lambda: kubectl.run("get", "node", "n1").returncode == 0, "it did not register", 60)
+            # Adopted later than n1 would have been.
+            kubectl("apply", "-f", str(EXAMPLE))
+            kubectl("wait", "--for=condition=Ready", "node/n1", "node/odd", "--timeout=60s")
+            owners = {one["metadata"]["name"]: one["metadata"]["labels"] for one in kubectl.json("get", "nodes")["items"]}
+            assert (owners["n1"]["herder.dev/agent"], owners["odd"]["herder.dev/agent"]) == ("n1", "herder-up")
+        finally:
+            agent.terminate()
+            agent.wait(20)
+        # Nobody else speaks for it.
+        leases = kubectl.inside("kube-node-lease")
+        silent, other = _renewed(leases, "n1"), _renewed(leases, "odd")
+        until(lambda: _renewed(leases, "odd") != other, "odd is silent", 60)
+        assert _renewed(leases, "n1") == silent
+
+
+def _renewed(leases: Kubectl, node: str) -> str:
+    return leases.json("get", "lease", node)["spec"]["renewTime"]
