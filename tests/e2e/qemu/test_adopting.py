@@ -129,6 +129,7 @@ async def test_a_machine_that_was_restarted_has_lost_its_guests(node: Node) -> N
     path = node.folder / "guests" / guest / "process.json"
     path.write_bytes(msgspec.json.encode({**msgspec.json.decode(path.read_bytes()), "boot_id": "an earlier one"}))
     os.kill(pid, signal.SIGKILL)
+    until(lambda: start_time(pid) is None, "it does not end", 30)  # else it is found by its folder, and taken for what it is
     await node.reopen()
     assert (node.status(guest).state, node.status(guest).reason) == ("Failed", reasons.GUEST_LOST)
 
