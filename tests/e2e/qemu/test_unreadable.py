@@ -16,6 +16,7 @@ from herder.nodes.moving import DiskNotes, Mover, Switchboard
 from herder.nodes.moving.notes import COMING, LEAVING, Coming, Leaving
 from herder.nodes.runtimes.qemu import RunAs, ask
 from herder.nodes.runtimes.qemu.facts import Facts
+from herder.nodes.runtimes.qemu.record import Folder
 from tests.e2e.program import is_running
 from tests.e2e.qemu.node import Node
 
@@ -80,6 +81,7 @@ async def test_a_guest_whose_record_is_damaged_is_ended_and_said_and_what_is_lef
     assert node.status(guest).state == "Failed", "it is known here, and has ended: it is not started again"
     await node.reopen()
     assert node.status(guest).reason == reasons.GUEST_RECORD_UNREADABLE, "the next agent does not make it up either"
+    assert Folder(folder).why_unreadable(), "nothing is written over it"
     await node.runtime.remove(guest)
     assert not folder.exists()
     assert {"guest.json", "qemu.log"} <= {path.name for path in (node.folder / "unreadable" / guest).iterdir()}

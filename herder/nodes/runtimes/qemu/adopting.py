@@ -81,7 +81,7 @@ async def _name_disks(guest: Guest) -> None:
     with contextlib.suppress(QMPError):
         disks = disks_of(await guest.control.do("query-named-block-nodes", flat=True))
         if disks:
-            guest.keep(shape={**guest.record.shape, "disks": disks}, durable=False)
+            guest.settle(shape={**guest.record.shape, "disks": disks}, durable=False)
 
 
 def _is_there(known: ProcessRecord | None) -> bool:

@@ -208,8 +208,7 @@ class Guest:
     def _stands(self, word: str) -> None:
         leaving = self.move is not None and self.move.under_way
         if word == "running" and self.record.no_room:
-            with contextlib.suppress(OSError):
-                self.keep(no_room=False)  # it went on, and nobody was left to write that down
+            self.settle(no_room=False)  # it went on, and nobody was left to write that down
         if word == "running" or (leaving and word in LEAVING) or (leaving and self.stands_for_its_move and word in STANDING):
             self.become("Running")
         elif word == "inmigrate" or (self.state == "Incoming" and word in STANDING):

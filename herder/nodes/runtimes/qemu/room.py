@@ -41,10 +41,7 @@ class Room:
         if taken - self._taken.setdefault(guest.folder.guest, taken) < GROWN:
             return
         log.warning("a guest takes room that is not there, and is paused", guest=guest.folder.guest)
-        try:
-            guest.keep(no_room=True)
-        except OSError as error:
-            log.error("it cannot be written down that a guest waits for room", guest=guest.folder.guest, error=str(error))
+        guest.settle(no_room=True)
         try:
             await guest.control.do("stop")
         except QMPError as problem:
@@ -68,7 +65,7 @@ async def _go_on(guest: Guest) -> None:
         return
     guest.become("Running")
     if guest.record.no_room:
-        guest.keep(no_room=False)
+        guest.settle(no_room=False)
 
 
 def taken_by(pid: int) -> int:

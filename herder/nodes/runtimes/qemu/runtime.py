@@ -145,7 +145,7 @@ class QemuRuntime:
         found = self._running(guest)
         if found is not None and found.waits_for_room:
             # It stands still already; from now on because its owner wants it.
-            found.keep(no_room=False)
+            found.settle(no_room=False)
             found.become("Paused")
         elif found is not None and found.state == "Running":
             with contextlib.suppress(QMPError):

@@ -35,6 +35,8 @@ class UnreadableGuest(Guest):
         """In memory only: nothing is written over what could not be read."""
         self.record = msgspec.structs.replace(self.record, **changes)
 
+    settle = keep
+
     def how_it_ended(self, code: int | None) -> tuple[GuestState, str, str]:
         return "Failed", reasons.GUEST_RECORD_UNREADABLE, f"{self._why}. Its QEMU was ended, so that it does not run twice"
 
