@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import structlog
 
+from herder.api.backoff import doubled
+
 log = structlog.get_logger()
 # After so many seconds it is tried again, then twice as long each time.
 FIRST_WAIT = 0.5
@@ -20,7 +22,7 @@ class Failures(msgspec.Struct, frozen=True):
 
     @property
     def wait(self) -> float:
-        return min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(self.times - 1, 10))
+        return doubled(FIRST_WAIT, LONGEST_WAIT, self.times - 1)
 
 
 def failed_again(known: Failures | None, error: Exception, event: str) -> Failures:

@@ -126,11 +126,12 @@ class Fleet:
     def _node_changed(self, change: Change[Node], group: asyncio.TaskGroup) -> None:
         name = change.key.name
         if not self._may_adopt(change):
-            return self._take_away(name, group)
+            self._take_away(name, group)
+            return
         if change.old is not None and (change.new is None or change.new.uid != change.old.uid):
             self._take_away(name, group)
         if change.new is None:
-            return None
+            return
         if _is_silent(change.new):
             self._fall_silent(name)
         elif name in self._silent:
