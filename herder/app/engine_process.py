@@ -9,6 +9,7 @@ import ssl
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
@@ -40,7 +41,15 @@ OF_A_NODE = 16
 DISK_FAILED = 70
 
 
-async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tuple[str, ...] = ()) -> int:
+class OwnNodes(NamedTuple):
+    """Of the `herder up` that started the engine: those that come in by doors of their own, and those that are simulated."""
+
+    with_doors: tuple[str, ...] = ()
+    simulated: tuple[str, ...] = ()
+
+
+async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: OwnNodes | None = None) -> int:
+    nodes = nodes or OwnNodes()
     stop = Stop(supervised=True)
     stop.listen()
     try:
@@ -57,12 +66,13 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: tu
         print(f"herder: {pki / KEY_FILE}: {why}", file=sys.stderr)
         return HOPELESS
     running = Running(store, RealWorld(), signer)
+    running.engine.access.restriction.simulated.asked_for = frozenset(nodes.simulated)
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
-    share = share_out(raise_file_limit(), OWN_CONNECTIONS + len(nodes) * OF_A_NODE)
+    share = share_out(raise_file_limit(), OWN_CONNECTIONS + len(nodes.with_doors) * OF_A_NODE)
     kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*share.node_waits))
     server = HttpServer(running.router, limits=limits_of(share.clients))
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
-    await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes))
+    await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes.with_doors))
     shown = {"server": context, "kubelet-client": tls}
     reloading = [keep_running(one.keep(), "renewed certificates") for one in _reloading(running, pki, shown)]
     try:

@@ -130,6 +130,7 @@ class Supervisor:
         # Simulated ones have one agent, and one identity, together.
         doors = self._settings.nodes if self._settings.runtime.startswith(QEMU) else 0
         arguments = ["engine", "--data", data, "--listen-fd", str(listener.fileno()), "--node-doors", str(doors)]
+        arguments += ["--simulated-nodes", str(self._settings.nodes - doors)]
         engine = Child("engine", arguments, inherited)
         # It holds the lock as well: as long as it lives nobody else may begin under its identity.
         children = [engine]

@@ -149,10 +149,11 @@ class Listener:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
+        # First of all: whatever one of them does, the others are looked at again.
+        self._sweeping = loop.call_later(self._patience.first / 4, self._sweep)
         for visitor in self.crowd.silent_since(loop.time() - self._patience.first):
             self.crowd.leave(visitor)
             visitor.close()
-        self._sweeping = loop.call_later(self._patience.first / 4, self._sweep)
 
 
 class _Watched(asyncio.Protocol):

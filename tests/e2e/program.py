@@ -37,6 +37,8 @@ def until(look: Callable[[], Value], what: str, patience: float = 20.0, pause: f
 
 
 def _die_with_the_tests() -> None:
+    # As in a terminal, also where the tests run under nohup.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # Told so, and not killed: it ends its guests, which would outlive it.
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -119,13 +119,17 @@ async def test_what_somebody_changed_is_put_right_and_written_only_then(client: 
         assert (await api.get(one, NAME.name)).code == 404
 
 
-async def test_what_was_there_before_the_rules_can_be_labelled_reported_on_and_deleted(client: Client, api: Api) -> None:
+async def test_what_was_there_before_the_rules_can_be_changed_reported_on_and_deleted_but_not_made_worse(
+    client: Client, api: Api
+) -> None:
     (await write(api, BROKEN, "early")).ok  # noqa: B018
     world, settings = MovedWorld(0), some_settings()
     async with running(client, world, settings), registered(client, world, settings, api):
         (await api.patch(MACHINES, "early", {"metadata": {"labels": {"x": "y"}}}, "default")).ok  # noqa: B018
         (await api.patch(MACHINES, "early", {"status": {"ready": False}}, "default", "status")).ok  # noqa: B018
-        (await api.patch(MACHINES, "early", {"spec": {"running": True}}, "default")).refused(422, "Invalid")
+        (await api.patch(MACHINES, "early", {"spec": {"running": True}}, "default")).ok  # noqa: B018
+        worse = {"spec": {"template": {"spec": {"domain": {"memory": {"guest": "4Gi"}}}}}}
+        (await api.patch(MACHINES, "early", worse, "default")).refused(422, "Invalid")
         (await api.delete(MACHINES, "early", "default")).ok  # noqa: B018
 
 

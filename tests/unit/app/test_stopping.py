@@ -14,11 +14,10 @@ TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, LEAVE_GUESTS)
 
 @pytest.fixture
 def handlers() -> Iterator[None]:
-    """What the tests' own process does with signals is as before."""
-    before = {number: signal.getsignal(number) for number in TOLD}
+    """As for a program that somebody started in a terminal, also where the tests run under nohup; and as before in the end."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in TOLD}
     yield
     for number, handler in before.items():
-        asyncio.get_event_loop().remove_signal_handler(number)
         signal.signal(number, handler)
 
 

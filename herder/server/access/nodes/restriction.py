@@ -33,7 +33,7 @@ _decode_spec = msgspec.json.Decoder(_Spec).decode
 
 class NodeRestriction:
     def __init__(self, store: Store) -> None:
-        self._simulated = SimulatedNodes(store)
+        self.simulated = SimulatedNodes(store)
 
     def check_write(self, served: Served, new: Document, old: Document | None, user: User, subresource: str) -> None:
         node = node_of(user)
@@ -51,10 +51,10 @@ class NodeRestriction:
 
     def _why_not_fleet(self, table: str, new: Document, old: Document | None) -> str:
         if table == "pods":
-            return self._simulated.why_not_pod(_place(old) if old is not None else "")
+            return self.simulated.why_not_pod(_place(old) if old is not None else "")
         if table == "nodes":
-            return self._simulated.why_not_node(new["metadata"].get("name", ""), new if old is None else None)
-        return self._simulated.why_not_node(new["metadata"].get("name", ""), None) if table == LEASES else ""
+            return self.simulated.why_not_node(new["metadata"].get("name", ""), new if old is None else None)
+        return self.simulated.why_not_node(new["metadata"].get("name", ""), None) if table == LEASES else ""
 
     def check_eviction(self, served: Served, pod: Document, user: User) -> None:
         node = node_of(user)

@@ -26,12 +26,14 @@ def is_fleet(user: User) -> bool:
 class SimulatedNodes:
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Nodes that whoever started the engine wants simulated from now on, whatever an earlier start has made of them.
+        self.asked_for: frozenset[str] = frozenset()
 
     def why_not_node(self, name: str, new: Document | None) -> str:
         """A new one says itself what it is; of one that is there only what is stored counts."""
         record = self._store.get("nodes", name)
         known = record.labels if record is not None else ((new or {}).get("metadata") or {}).get("labels") or {}
-        if known.get(labels.RUNTIME) == RUNTIME:
+        if known.get(labels.RUNTIME) == RUNTIME or name in self.asked_for:
             return ""
         return f"node {name} is not simulated: it has no label {labels.RUNTIME}={RUNTIME}"
 
