@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,7 @@ from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, owned, view
 from herder.kube.client import Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
+from herder.kube.errors import NotFound
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import (
@@ -155,7 +157,9 @@ class Instances:
         if plan.pause is not None:
             name, value = plan.pause
             if (pod := self._pods.stored(Key(namespace, name))) is not None:
-                await hands.patch(self._pods, pod, {"metadata": {"annotations": {labels.PAUSE: value}}})
+                # That it is gone makes us look again.
+                with contextlib.suppress(NotFound):
+                    await hands.patch(self._pods, pod, {"metadata": {"annotations": {labels.PAUSE: value}}})
         for end in plan.delete_pods:
             await hands.delete(self._pods, namespace, end)
         if plan.node_label is not None:

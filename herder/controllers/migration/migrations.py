@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from herder.controllers.migration.turns import Turns
 from herder.kube.cache import BY_NODE, Change, Stored, view_of
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
+from herder.kube.errors import NotFound
 from herder.kube.kit import Kit, Runs
 from herder.kube.queue import Queue
 from herder.kube.resources import INSTANCES, PODS, Key
@@ -127,7 +129,9 @@ class Migrations:
     async def _tell(self, namespace: str, pod: str, annotation: str, value: str | None) -> None:
         stored = self._look.pods.stored(Key(namespace, pod))
         if stored is not None:
-            await self._hands.patch(self._look.pods, stored, {"metadata": {"annotations": {annotation: value}}})
+            # One that is gone meanwhile has no order any more; that it is gone makes us look again.
+            with contextlib.suppress(NotFound):
+                await self._hands.patch(self._look.pods, stored, {"metadata": {"annotations": {annotation: value}}})
 
     async def _forget_old(self, stored: Stored[VirtualMachineInstanceMigration]) -> None:
         """People want to see the last few, and nobody wants thousands."""
