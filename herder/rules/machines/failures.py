@@ -12,7 +12,7 @@ import datetime
 from herder.api.backoff import doubled
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure
-from herder.api.reasons import ALIVE, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
+from herder.api.reasons import ALIVE, GUEST_LOST, LIVENESS_PROBE_NEVER_PASSED, POD_GONE
 from herder.rules.machines.wanted import phase_of, run_strategy
 from herder.rules.plans import Document, find, moment, text_of, without_nothing
 
@@ -42,10 +42,11 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
 
 
 def _taken_away(instance: VirtualMachineInstance) -> bool:
-    """It ran, until its pod was deleted or its node was lost: no fault of its own, so nothing slows its next start down."""
+    """It ran, until its pod or its Node was deleted, or its node was lost or restarted: no fault of its own, so nothing slows its
+    next start down."""
     status = instance.status
     phases = [one.phase for one in (status.phase_transition_timestamps if status else None) or ()]
-    return status is not None and status.reason == POD_GONE and "Running" in phases
+    return status is not None and status.reason in (POD_GONE, GUEST_LOST) and "Running" in phases
 
 
 def _shut_itself_down_soon(machine: VirtualMachine, instance: VirtualMachineInstance, now: float) -> bool:

@@ -169,11 +169,12 @@ def test_a_liveness_probe_that_fails_after_hours_is_no_failure_to_start() -> Non
     assert "startFailure" not in late.status
 
 
-def test_a_guest_that_ran_until_its_pod_was_taken_away_did_not_fail() -> None:
-    gone = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="PodGone"))
+@pytest.mark.parametrize("reason", ["PodGone", "GuestLost"])
+def test_a_guest_that_ran_until_its_pod_or_its_node_was_taken_away_did_not_fail(reason: str) -> None:
+    gone = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason=reason))
     assert "startFailure" not in gone.status
     assert gone.next_look is None
-    never = plan(machine(), instance("Failed", reason="PodGone"))
+    never = plan(machine(), instance("Failed", reason=reason))
     assert never.status["startFailure"]["consecutiveFailCount"] == 1
 
 
