@@ -379,7 +379,8 @@ class PodKeeper:
         except NotFound:
             log.info("a pod is gone before its status was written", pod=str(key_of(pod)))
         else:
-            self._said[pod.uid] = (made.metadata.resource_version or "", wanted)
+            if pod.uid in self._placed:  # and not forgotten meanwhile
+                self._said[pod.uid] = (made.metadata.resource_version or "", wanted)
 
     def _known(self, pod: Pod) -> Document:
         """Its status, as far as it is known: the answer to a write may be here before the cache has heard of it."""
