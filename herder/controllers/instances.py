@@ -11,7 +11,7 @@ from herder.api.core import Node, Pod
 from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
-from herder.controllers.launchers import LAUNCHERS_OF
+from herder.controllers.launchers import LAUNCHERS_OF, has_changed
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
@@ -145,8 +145,9 @@ class Instances:
                 return True
         if plan.migration_gone is not None:
             listed = await self._client.list(MIGRATIONS, Selection(namespace=namespace))
-            return any(one.uid == plan.migration_gone and not finished(one) for one in listed.items)
-        return False
+            if any(one.uid == plan.migration_gone and not finished(one) for one in listed.items):
+                return True
+        return plan.forsaken is not None and await has_changed(self._client, self._pods, plan.forsaken)
 
     async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: InstancePlan) -> None:
         hands, namespace = self._hands, stored.key.namespace

@@ -8,7 +8,10 @@ from operator import attrgetter
 from typing import Any
 
 from herder.api import labels
-from herder.kube.cache import Index, Stored, owned
+from herder.api.core import Pod
+from herder.kube.cache import Cache, Index, Stored, owned
+from herder.kube.client import Client
+from herder.kube.resources import PODS, key_of
 
 
 def _is_launcher(stored: Stored[Any]) -> bool:
@@ -25,3 +28,12 @@ LAUNCHERS_OF: Index[Any] = Index("launched instance", _instances, attrgetter("ow
 LAUNCHERS_IN: Index[Any] = Index(
     "launcher's namespace", lambda stored: (stored.key.namespace,) if _is_launcher(stored) else (), attrgetter("labels")
 )
+
+
+async def has_changed(client: Client, pods: Cache[Pod], pod: Pod) -> bool:
+    """Whether the pod is another one by now than the cache has shown. When the answer is yes, the cache shows that."""
+    live = await client.find(PODS, key_of(pod))
+    if live is None or live.metadata.resource_version == pod.metadata.resource_version:
+        return False
+    await pods.wait_seen(live.metadata.resource_version or "")
+    return True

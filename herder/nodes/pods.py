@@ -64,6 +64,14 @@ class Site(msgspec.Struct, frozen=True):
         return self.imports if labels.IMPORT in pod.annotations else self.plain
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """Of one look at a pod and of what was done after it."""
+
+    plan: PodPlan
+    health: Health = HEALTHY
+    moving: Moving = STAYS
+
+
 class NodeTenants:
     """What runs on one of the keeper's nodes."""
 
@@ -99,7 +107,7 @@ class PodKeeper:
         self._sites = sites
         self._booked = Booked(cache)
         self._probes = Probes(world, self.changed)
-        self._attempts: Attempts[tuple[PodPlan, Health]] = Attempts(self.changed)
+        self._attempts: Attempts[Outcome] = Attempts(self.changed)
         # Names come again with other pods behind them; work belongs to a pod.
         self._uids: dict[Key, str] = {}
         self._placed: dict[str, tuple[Key, Site]] = {}
@@ -205,7 +213,7 @@ class PodKeeper:
         if starts and (wait := self._attempts.too_soon(pod.uid)) > 0:
             return Later(wait)
         try:
-            plan, health = await self._attempts.run(pod.uid, lambda: self._attempt(pod, site, work), ending=pod.being_deleted)
+            outcome = await self._attempts.run(pod.uid, lambda: self._attempt(pod, site, work), ending=pod.being_deleted)
         except TakesLong as late:
             return await self._show_late(pod, site, work, late)
         except NotYet as waits:
@@ -223,14 +231,14 @@ class PodKeeper:
                 raise
             return await self._show_failure(pod, site, work, error)
         self._attempts.went_well(pod.uid)
-        return await self._show(plan, health, pod, site, work)
+        return await self._show(outcome, pod, site, work)
 
-    async def _attempt(self, pod: Pod, site: Site, work: Work) -> tuple[PodPlan, Health]:
+    async def _attempt(self, pod: Pod, site: Site, work: Work) -> Outcome:
         """One look, and what is to be done after it. A node that is left waits for its end, however long that takes."""
         with self._ending.working(site.name):
             if self._ending.holds(site.name, pod, work):
                 # Closed in the moment between the decision to look and the look.
-                return PodPlan(next_look=LOOK_AGAIN), HEALTHY
+                return Outcome(PodPlan(next_look=LOOK_AGAIN))
             if pod.being_deleted:
                 await self._look_at_ending(pod, site, work)
             else:
@@ -242,7 +250,7 @@ class PodKeeper:
             plan = plan_pod(pod, status, self._world.now(), health, no_room, moving)
             for action in plan.actions:
                 await self._act(action, pod, work)
-        return plan, health
+        return Outcome(plan, health, moving)
 
     async def _look(self, pod: Pod, site: Site, work: Work) -> None:
         if pod.uid in self._lost:
@@ -260,13 +268,13 @@ class PodKeeper:
         except Exception as error:
             log.warning("a pod ends unlooked at", pod=str(key_of(pod)), error=f"{type(error).__name__}: {error}")
 
-    async def _show(self, plan: PodPlan, health: Health, pod: Pod, site: Site, work: Work) -> Result:
-        shown = self._shown(plan, pod, work)
+    async def _show(self, outcome: Outcome, pod: Pod, site: Site, work: Work) -> Result:
+        plan = outcome.plan
+        shown, moving = self._shown(outcome, pod, site, work)
         if shown is not None and self._soon_runs(pod, shown):
             return Later(SAID_AFTER)
         if shown is not None:
-            report = self._moving(pod, site).report
-            await self._write(pod, pod_status(pod, shown, site.address, self._world.now(), health, report))
+            await self._write(pod, pod_status(pod, shown, site.address, self._world.now(), outcome.health, moving.report))
         if "finish" in plan.actions:
             await self._finish(pod)
         return DONE if plan.next_look is None else Later(plan.next_look)
@@ -306,11 +314,13 @@ class PodKeeper:
         began = self._began.setdefault(pod.uid, self._world.now())
         return 0 <= self._world.now() - began < SAID_AFTER
 
-    def _shown(self, plan: PodPlan, pod: Pod, work: Work) -> GuestStatus | None:
-        """What it became by what was done; where it is gone by then, what was planned to be told."""
+    def _shown(self, outcome: Outcome, pod: Pod, site: Site, work: Work) -> tuple[GuestStatus | None, Moving]:
+        """What it became by what was done; where it is gone by then, what was planned to be told. Both of one moment: a guest that
+        was taken over since, with the state from before, would be one that its migration has done with and that never ran."""
+        plan = outcome.plan
         if plan.shown is not None and ("remove" in plan.actions or not plan.actions):
-            return plan.shown
-        return work.status(pod.uid) or plan.shown
+            return plan.shown, outcome.moving
+        return work.status(pod.uid) or plan.shown, self._moving(pod, site)
 
     def _health(self, pod: Pod, status: GuestStatus | None, moving: Moving, site: Site) -> Health:
         if site.guests is None or site.work_for(pod) is not site.guests:

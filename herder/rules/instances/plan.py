@@ -58,6 +58,8 @@ class InstancePlan(msgspec.Struct, frozen=True):
     # That this pod is gone decides, or that this migration (its uid) is gone or over: to be asked of the API server itself first.
     gone: str | None = None
     migration_gone: str | None = None
+    # The target that such a migration has left behind, as it still looked: it may run meanwhile.
+    forsaken: Pod | None = None
     status: Document | None = None
     events: tuple[Event, ...] = ()
     next_look: float | None = None
@@ -75,7 +77,9 @@ def plan_instance(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
     plan = _with_pod(snapshot, pod, now) if pod is not None else _without_pod(snapshot, now)
     # A target that nobody will ever send a guest to, or tell to go on, is no reason to wait.
     forsaken = target or (pod if pod is not None and _is_forsaken(pod, snapshot) else None)
-    return plan if forsaken is None else msgspec.structs.replace(plan, migration_gone=forsaken.labels[labels.MIGRATION_UID])
+    if forsaken is None:
+        return plan
+    return msgspec.structs.replace(plan, migration_gone=forsaken.labels[labels.MIGRATION_UID], forsaken=forsaken)
 
 
 def _awaiting(snapshot: InstanceSnapshot, pod: Pod | None, target: Pod, now: float) -> InstancePlan:

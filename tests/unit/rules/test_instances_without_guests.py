@@ -83,6 +83,7 @@ def test_a_target_whose_migration_is_gone_is_not_waited_for() -> None:
     waits = target(GuestReport(state="Incoming", migration=MigrationReport(migration=MOVE, has_memory=True)), "Pending")
     ended = plan(instance("Running", launcherPodName=LAUNCHER), handed_over(1), waits)
     assert ended.migration_gone == MOVE, "asked of the server itself before it is believed"
+    assert ended.forsaken == waits, "and so is whether it has begun to run since: that, too, ends a migration"
     assert ended.status is not None
     assert (ended.status["phase"], ended.status["reason"]) == ("Failed", "GuestLost")
 
