@@ -188,9 +188,10 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
     typed = served.schema.accepts(raw)
     if not typed:
         refuse_wrong_types(served, document)  # of a custom resource only its metadata: the schema judges the rest
-        if mode != IGNORE:
-            findings += [_unknown(served, path) for path in served.schema.unknown_fields(document)]
-        served.schema.prune(document)
+        unknown = served.schema.unknown_fields(document) if mode != IGNORE else []
+        findings += [_unknown(served, path) for path in unknown]
+        if unknown or mode == IGNORE:
+            served.schema.prune(document)
     sentence = served.strategy.conform(document)
     if sentence:
         raise not_handled(served, sentence)

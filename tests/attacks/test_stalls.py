@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.attacks import classes
-from tests.attacks.attack import ADMINISTRATOR, ATTACKS, WHOLE
+from tests.attacks.attack import ATTACKS, WHOLE
 from tests.attacks.range import KEYS, Range, Result, engine_under_attack, shooting_range
 
 assert classes.__all__
-# What only the administrator of a cluster may send is bounded too, though not as closely.
-MOST_TIMES = {True: 10.0, False: 3.0}
+MOST_TIMES = 3.0
 MOST_GROWTH = 256 * 1024 * 1024
 # Others use the machine, too: what is too long is tried again, and the best of all times counts.
 TRIES = 4
@@ -41,7 +40,7 @@ async def test_a_valid_config_map_costs_in_proportion_to_its_size(there: Range) 
 @pytest.mark.parametrize("name", sorted(ATTACKS))
 async def test_nobody_is_held_up_for_long_by(name: str, there: Range, valid: Result) -> None:
     attack = ATTACKS[name]
-    most = MOST_TIMES[attack.who == ADMINISTRATOR] * valid.stall
+    most = MOST_TIMES * valid.stall
     best = await there.attack(attack, WHOLE)
     for _ in range(TRIES):
         if best.stall <= most:
@@ -50,7 +49,7 @@ async def test_nobody_is_held_up_for_long_by(name: str, there: Range, valid: Res
         assert again.codes == best.codes, "the same is answered the same"
         best = min(best, again, key=lambda result: result.stall)
         # The machine may be busier than it was when the ConfigMap was measured.
-        most = max(most, MOST_TIMES[attack.who == ADMINISTRATOR] * (await there.baseline(1)).stall)
+        most = max(most, MOST_TIMES * (await there.baseline(1)).stall)
     assert best.stall <= most, f"{name} stalls {best.stall * 1000:.0f} ms; a valid ConfigMap {valid.stall * 1000:.0f} ms"
     assert best.growth < MOST_GROWTH, f"{name} takes {best.growth >> 20} MB"
     assert all(code < 500 for code in best.codes), best.codes

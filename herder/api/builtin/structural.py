@@ -41,6 +41,11 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 _ANY_OF: Final = [{"type": "integer"}, {"type": "string"}]
 
 ROOT, FIELD, ITEM = "root", "field", "item"
+# Keywords that are right beside each of these types, and need no other.
+_SCALARS: Final = frozenset(["boolean", "integer", "number", "string"])
+_ABOUT_SCALARS: Final = frozenset(
+    ["description", "example", "format", "maxLength", "maximum", "minLength", "minimum", "title", "type"]
+)
 _NO_TYPE: Final = {
     ROOT: "must not be empty at the root",
     FIELD: "must not be empty for specified object fields",
@@ -96,7 +101,14 @@ def _check_defined(part: Document, outside: Document, there: str, here: str, out
             _check_defined(child, known[name], there_too, here_too, out)
 
 
+def is_plain(schema: Document) -> bool:
+    """Nothing is in it, and none of its keywords can be wrong where it is: most of a schema is such, and is not looked into."""
+    return schema.get("type") in _SCALARS and schema.keys() <= _ABOUT_SCALARS
+
+
 def _check(schema: Document, field: str, level: str, out: Problems) -> None:
+    if level != ROOT and is_plain(schema):
+        return
     if not schema.get("$ref"):
         _check_type(schema, field, level, out)
     _check_extensions(schema, field, out)

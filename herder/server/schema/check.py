@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from herder.api import problems
+from herder.api.builtin.structural import is_plain
 from herder.api.problems import Problem
 from herder.server.schema.check_defaults import check_defaults
 from herder.server.schema.check_lists import check_list_keywords
 from herder.server.schema.check_nested import check_nested
 from herder.server.schema.check_rules import check_rules
-from herder.server.schema.node import META_FIELDS
+from herder.server.schema.node import META_FIELDS, build
 from herder.server.schema.patterns import PatternError, compile_pattern
 
 _TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -79,10 +80,12 @@ def check_schema(openapi: dict[str, Any], path: str = "openAPIV3Schema") -> list
         found.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     _check(openapi, path, "root", found)
     check_nested(openapi, path, found, is_root=True)
+    if found:
+        return found
+    root = build(openapi)
+    check_defaults(root, path, found)
     if not found:
-        check_defaults(openapi, path, found)
-    if not found:
-        check_rules(openapi, path, found)
+        check_rules(root, path, found)
     return found
 
 
@@ -108,6 +111,8 @@ def _below(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, A
 
 
 def _check(schema: dict[str, Any], path: str, level: str, found: list[Problem], in_meta: bool = False) -> None:
+    if level != "root" and is_plain(schema):
+        return
     _check_keywords(schema, path, level, found, in_meta)
     _check_type(schema, path, level, found)
     _check_resource(schema, path, level, found)

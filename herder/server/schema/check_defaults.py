@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from herder.api import problems
 from herder.api.problems import Problem
-from herder.server.schema.node import ABSENT, Node, build
+from herder.server.schema.node import ABSENT, Node
 from herder.server.schema.unknown import prune, unknown_fields
 from herder.server.schema.values import check_value
 
 
-def check_defaults(openapi: dict[str, Any], path: str, found: list[Problem]) -> None:
+def check_defaults(node: Node, path: str, found: list[Problem]) -> None:
     """`found` gets the problems of every default anywhere in the schema."""
-    _check(build(openapi), path, found)
-
-
-def _check(node: Node, path: str, found: list[Problem]) -> None:
     if node.builtin:
         return
     if node.default is not ABSENT and node.default is not None:
         _check_default(node, f"{path}.default", found)
     if node.items is not None:
-        _check(node.items, f"{path}.items", found)
+        check_defaults(node.items, f"{path}.items", found)
     if node.additional is not None:
-        _check(node.additional, f"{path}.additionalProperties", found)
+        check_defaults(node.additional, f"{path}.additionalProperties", found)
     for name, child in node.properties.items():
-        _check(child, f"{path}.properties[{name}]", found)
+        check_defaults(child, f"{path}.properties[{name}]", found)
 
 
 def _check_default(node: Node, path: str, found: list[Problem]) -> None:

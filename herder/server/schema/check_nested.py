@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from herder.api import problems
+from herder.api.builtin.structural import is_plain
 from herder.api.problems import Problem
 from herder.server.schema.patterns import PatternError, compile_pattern
 
@@ -41,6 +42,8 @@ def is_int_or_string_any_of(schema: dict[str, Any]) -> bool:
 
 def check_nested(schema: dict[str, Any], path: str, found: list[Problem], is_root: bool = False) -> None:
     """Looks at every combination anywhere in the schema."""
+    if is_plain(schema):
+        return
     spelled = is_int_or_string_any_of(schema)
     for keyword in _COMBINATIONS:
         if spelled and keyword == "anyOf" and schema.get("anyOf") == _INT_OR_STRING:

@@ -9,13 +9,12 @@ from herder.api.problems import Problem
 from herder.server.schema.cel import CompileError, ResultError, Type, compile_expression, type_of_schema
 from herder.server.schema.cel.types import optional_of
 from herder.server.schema.field_path import normalized
-from herder.server.schema.node import Node, build
+from herder.server.schema.node import Node
 
 _REASONS = (problems.DUPLICATE, problems.FORBIDDEN, problems.INVALID, problems.REQUIRED)
 
 
-def check_rules(openapi: dict[str, Any], path: str, found: list[Problem]) -> None:
-    root = build(openapi)
+def check_rules(root: Node, path: str, found: list[Problem]) -> None:
     _check(root, type_of_schema(root, True), path, None, found)
 
 

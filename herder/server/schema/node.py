@@ -144,7 +144,8 @@ class _Builder:
 
     def _filled(self, node: Node) -> Node:
         raw = node.raw
-        node.properties = {name: self.node(one) for name, one in raw.get("properties", {}).items()}
+        if "properties" in raw:
+            node.properties = {name: self.node(one) for name, one in raw["properties"].items()}
         if isinstance(raw.get("items"), dict):
             node.items = self.node(raw["items"])
         more = raw.get("additionalProperties")
@@ -163,7 +164,7 @@ class _Builder:
         return node
 
     def _each(self, raw: dict[str, Any], keyword: str) -> tuple[Node, ...]:
-        return tuple(self.node(one) for one in raw.get(keyword, ()))
+        return tuple([self.node(one) for one in raw[keyword]]) if keyword in raw else ()
 
 
 def _copied(node: Node) -> Node:
