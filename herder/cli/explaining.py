@@ -1,56 +1,49 @@
-"""`herder explain policy` and `herder explain target`: what a migration would do in the cluster as it is, and why."""
+"""`herder explain policy` and `herder explain target`: what a migration would do in the cluster as it is, and why.
+
+Asking and showing are apart: `explain_*` return a value, and `*_text` make lines and tables of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from herder.api import reasons
 from herder.api.kinds import VirtualMachineInstance
 from herder.cli.asking import WRONG_USE, Refusal
 from herder.cli.placement import gather
-from herder.cli.tables import table
+from herder.cli.tables import Part, Table
 from herder.kube.client import Client
 from herder.kube.errors import NotFound
 from herder.kube.resources import INSTANCES, NAMESPACES, POLICIES, SETTINGS, Key
-from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings, effective, sources
-from herder.rules.migration.where import asked_about
+from herder.rules import policies as policy_rules
+from herder.rules.configuration import NAME, NAMESPACE, cluster_migration_settings
+from herder.rules.migration.explain import MigrationExplanation, explain_migration
 from herder.rules.placement.gather import snapshot_of
-from herder.rules.plans import find
-from herder.rules.policies import Chosen, Policies, PolicyRow
-from herder.rules.targets import Added, TargetExplanation, TargetRow, written_term
-from herder.rules.targets import explain_target as explained
+from herder.rules.policies import Policies, PolicyExplanation
+from herder.rules.targets import Added, TargetRow, written_term
 
-Show = Callable[[str], None]
 KINDS = ("vmi", "vm", "virtualmachineinstance", "virtualmachine")
 
 
-async def explain_policy(client: Client, name: str, namespace: str, show: Show) -> None:
+async def explain_policy(client: Client, name: str, namespace: str) -> PolicyExplanation:
     instance, _ = await _instance(client, name, namespace)
     around = (await client.get(NAMESPACES, Key("", namespace))).labels
     policies = Policies((await client.list(POLICIES)).items)
     cluster = cluster_migration_settings(await client.find(SETTINGS, Key(NAMESPACE, NAME)))
-    show(f"instance {namespace}/{instance.name}: {_told(instance.labels)}")
-    show(f"namespace {namespace}: {_told(around)}")
-    chosen = policies.chosen(instance.labels, around)
-    show(f"{chosen.why[0].upper()}{chosen.why[1:]}." if chosen.name is None else f"Policy {chosen.why}.")
-    rows = policies.explain(instance.labels, around)
-    for line in (*_policy_lines(rows), "", *setting_lines(cluster, chosen)):
-        show(line)
+    return policy_rules.explain_policy(instance, around, policies, cluster)
 
 
-async def explain_target(client: Client, name: str, namespace: str, wanted: tuple[str, str], show: Show) -> None:
+async def explain_target(client: Client, name: str, namespace: str, wanted: tuple[str, str]) -> MigrationExplanation:
+    """`wanted` is a node and a selector of nodes, of which at most one says something."""
     try:
         term = written_term(*wanted)
     except ValueError as error:
         raise Refusal(str(error), WRONG_USE) from None
     instance, written = await _instance(client, name, namespace)
     cluster = cluster_migration_settings(await client.find(SETTINGS, Key(NAMESPACE, NAME)))
-    found = explained(asked_about(instance, written, Added(term)), snapshot_of(await gather(client)))
-    for line in target_lines(instance, found, cluster):
-        show(line)
+    return explain_migration(instance, written, Added(term), snapshot_of(await gather(client)), cluster)
 
 
 async def _instance(client: Client, asked: str, namespace: str) -> tuple[VirtualMachineInstance, dict[str, Any]]:
@@ -67,48 +60,41 @@ async def _instance(client: Client, asked: str, namespace: str) -> tuple[Virtual
     return msgspec.json.decode(raw, type=VirtualMachineInstance), msgspec.json.decode(raw)
 
 
+def policy_text(found: PolicyExplanation) -> list[Part]:
+    rows = [(row.name, "yes" if row.applies else "no", str(row.labels), row.why) for row in found.policies]
+    settings = [(row.name, _value(row.value), row.source) for row in found.settings]
+    return [
+        f"instance {found.namespace}/{found.name}: {_told(found.labels)}",
+        f"namespace {found.namespace}: {_told(found.namespace_labels)}",
+        f"{found.why[0].upper()}{found.why[1:]}." if found.policy is None else f"Policy {found.why}.",
+        *([Table(("POLICY", "APPLIES", "LABELS", "WHY"), rows)] if rows else []),
+        "",
+        Table(("SETTING", "VALUE", "FROM"), settings),
+    ]
+
+
 def _told(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"
-
-
-def _policy_lines(rows: list[PolicyRow]) -> list[str]:
-    if not rows:
-        return []
-    cells = [(row.name, "yes" if row.applies else "no", str(row.labels), row.why) for row in rows]
-    return table([("POLICY", "APPLIES", "LABELS", "WHY"), *cells])
-
-
-def setting_lines(cluster: ClusterMigrationSettings, chosen: Chosen) -> list[str]:
-    """What a migration would run with, and who decided it."""
-    settings = effective(cluster, chosen.settings)
-    whose = sources(cluster, chosen.name or "", chosen.settings)
-    names = dict(zip(settings.__struct_fields__, settings.__struct_encode_fields__, strict=True))
-    cells = [(shown, _value(getattr(settings, field)), whose[field]) for field, shown in names.items()]
-    return table([("SETTING", "VALUE", "FROM"), *cells])
 
 
 def _value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def target_lines(instance: VirtualMachineInstance, found: TargetExplanation, cluster: ClusterMigrationSettings) -> list[str]:
-    about = f"{instance.namespace}/{instance.name}"
-    status = instance.status
-    on = status.node_name if status is not None else None
-    lines = [f"instance {about} runs on {on}." if on else f"instance {about} runs nowhere yet."]
-    migratable = find(status.conditions if status is not None else None, reasons.LIVE_MIGRATABLE)
-    if migratable is not None and migratable.status == "False":
-        lines.append(f"It cannot be migrated: {migratable.reason}: {migratable.message}")
-    return [*lines, *_outcome(found, cluster), *table([("NODE", "FITS", "SCORE", "WHY NOT"), *map(_cells, found.rows)])]
+def target_text(found: MigrationExplanation) -> list[Part]:
+    about = f"instance {found.namespace}/{found.name}"
+    lines = [f"{about} runs on {found.node_name}." if found.node_name else f"{about} runs nowhere yet."]
+    if found.not_migratable is not None:
+        lines.append(f"It cannot be migrated: {found.not_migratable.reason}: {found.not_migratable.message}")
+    return [*lines, _outcome(found), Table(("NODE", "FITS", "SCORE", "WHY NOT"), [_cells(row) for row in found.nodes])]
 
 
-def _outcome(found: TargetExplanation, cluster: ClusterMigrationSettings) -> list[str]:
-    if found.node:
-        return [f"It would go to {found.node}."]
+def _outcome(found: MigrationExplanation) -> str:
+    if found.target_node:
+        return f"It would go to {found.target_node}."
     if found.impossible is not None:
-        return [f"A migration would fail at once: {found.impossible.reason}: {found.impossible.message}"]
-    wait = f"A migration would wait, at most {cluster.unschedulable_pending_timeout} s"
-    return [f"{wait}: {found.summary}"]
+        return f"A migration would fail at once: {found.impossible.reason}: {found.impossible.message}"
+    return f"A migration would wait, at most {found.pending_timeout_seconds} s: {found.summary}"
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:

@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from herder.api.core import Node
-from herder.api.kinds.instance import StartedCPU
 from herder.api.selector_text import parse_selector
-from herder.cli.asking import Refusal
-from herder.cli.tables import table
+from herder.cli.asking import WRONG_USE, Refusal
+from herder.cli.tables import Part, Table
 from herder.kube.client import Client
 from herder.kube.resources import INSTANCES, NODES, Key
 from herder.rules.migratability.baseline import Baseline, Change, baseline_of
-from herder.rules.migratability.explain import Row, all_nodes, from_guest, from_node, takers
-from herder.rules.migratability.levels import Count
+from herder.rules.migratability.explain import (
+    ClusterLevels,
+    GuestTakers,
+    LevelRow,
+    NodeTakers,
+    TakerRow,
+    explain_guest,
+    explain_levels,
+    explain_node,
+)
 
-Show = Callable[[str], None]
+Migratability = ClusterLevels | NodeTakers | GuestTakers
 KINDS = {"node": "node", "nodes": "node", "no": "node", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
 MOST_WORDS = 8
 
 
-async def explain_migratability(client: Client, asked: str | None, namespace: str, show: Show) -> None:
+async def explain_migratability(client: Client, asked: str | None, namespace: str) -> Migratability:
     nodes = (await client.list(NODES)).items
-    for line in await _lines(client, asked, namespace, nodes) if asked else overview(nodes):
-        show(line)
+    return await _of_one(client, asked, namespace, nodes) if asked else explain_levels(nodes)
 
 
-async def _lines(client: Client, asked: str, namespace: str, nodes: list[Node]) -> list[str]:
+async def _of_one(client: Client, asked: str, namespace: str, nodes: list[Node]) -> NodeTakers | GuestTakers:
     """`NAME`, `node/NAME` or `vm/NAME`; a bare name is a node's if there is one."""
     kind, slash, name = asked.partition("/")
     if not slash:
         kind, name = "", asked
     elif kind not in KINDS or not name:
-        raise Refusal(f"{asked!r} is not NAME, node/NAME or vm/NAME")
-    found = next((node for node in nodes if node.name == name), None) if KINDS.get(kind, "node") == "node" else None
-    if found is not None:
-        return of_node(found, nodes)
+        raise Refusal(f"{asked!r} is not NAME, node/NAME or vm/NAME", WRONG_USE)
+    first = next((node for node in nodes if node.name == name), None) if KINDS.get(kind, "node") == "node" else None
+    if first is not None:
+        return explain_node(first, nodes)
     if KINDS.get(kind, "vm") == "vm":
         instance = await client.find(INSTANCES, Key(namespace, name))
         if instance is not None:
@@ -45,72 +51,71 @@ async def _lines(client: Client, asked: str, namespace: str, nodes: list[Node]) 
                     f"the guest of {name!r} has not been started yet: its processor will be that of its first node."
                     " `herder explain migratability` shows what each node would mean"
                 )
-            return of_guest(f"{namespace}/{name}", status.cpu, status.node_name, nodes)
+            return explain_guest((namespace, name), status.cpu, status.node_name, nodes)
     what = {"node": "no node", "vm": "no running virtual machine", "": "neither a node nor a running virtual machine"}
     place = "" if KINDS.get(kind) == "node" else f" in namespace {namespace!r}"
     raise Refusal(f"there is {what[KINDS.get(kind, '')]} {name!r}{place}")
 
 
-def overview(nodes: list[Node]) -> list[str]:
-    rows = all_nodes(nodes)
-    heading = ("NODE", "LEVEL", "MOVES TO", "HOST MODEL", "WHAT OTHERS LACK")
-    return table([heading, *map(_first_node, rows)])
+def migratability_text(found: Migratability) -> list[Part]:
+    match found:
+        case ClusterLevels():
+            return [Table(("NODE", "LEVEL", "MOVES TO", "HOST MODEL", "WHAT OTHERS LACK"), [_level(row) for row in found.nodes])]
+        case NodeTakers():
+            return [*_of_node(found.first_node), *_takers(found.nodes)]
+        case GuestTakers():
+            return [*_of_guest(found), *_takers(found.nodes)]
 
 
-def _first_node(row: Row) -> tuple[str, ...]:
-    if row.count is None:
+def _level(row: LevelRow) -> tuple[str, ...]:
+    if row.level is None:
         return (row.node, "", "", row.model, f"({row.closed})")
-    return (row.node, str(row.count.level), _of(row.count), row.model or "(none)", _words(row.lacks))
+    return (row.node, str(row.level), f"{row.takers} of {row.of}", row.model or "(none)", _words(row.others_lack))
 
 
-def of_node(node: Node, nodes: list[Node]) -> list[str]:
-    own = next(row for row in all_nodes(nodes) if row.node == node.name)
-    about = f"A host-model guest that is first started on {node.name} gets {row_model(own)}"
-    level = f"level {own.count.level}: {_of(own.count)} nodes would take it" if own.count else f"{node.name} {own.closed}: no level"
-    return [f"{about}.", f"{level[0].upper()}{level[1:]}.", *_targets(from_node(node, nodes))]
+def _of_node(own: LevelRow) -> list[Part]:
+    model = f"model {own.model}" if own.model else "no processor: the node has no host model"
+    level = (
+        f"{own.node} {own.closed}: no level"
+        if own.level is None
+        else f"Level {own.level}: {own.takers} of {own.of} nodes would take it"
+    )
+    return [f"A host-model guest that is first started on {own.node} gets {model}.", f"{level[0].upper()}{level[1:]}."]
 
 
-def row_model(row: Row) -> str:
-    return f"model {row.model}" if row.model else "no processor: the node has no host model"
-
-
-def of_guest(name: str, cpu: StartedCPU, here: str, nodes: list[Node]) -> list[str]:
-    rows = from_guest(cpu, here, nodes)
-    features = [one.name for one in cpu.features or () if one.policy in (None, "require")]
-    beyond = f" with {_words(features)}" if features else ""
+def _of_guest(found: GuestTakers) -> list[Part]:
+    beyond = f" with {_words(found.features)}" if found.features else ""
     return [
-        f"vm {name} runs on {here} and was started with model {cpu.model}{beyond}.",
-        f"{len(takers(rows))} of {len(rows)} other nodes would take it.",
-        *_targets(rows),
+        f"vm {found.namespace}/{found.name} runs on {found.node_name} and was started with model {found.model}{beyond}.",
+        f"{found.takers} of {len(found.nodes)} other nodes would take it.",
     ]
 
 
-def _targets(rows: list[Row]) -> list[str]:
-    cells = [(row.node, "no" if row.lacks or row.closed else "yes", _why_not(row)) for row in rows]
-    return table([("NODE", "TAKES IT", "LACKS"), *cells]) if rows else []
+def _takers(rows: tuple[TakerRow, ...]) -> list[Part]:
+    cells = [(row.node, "yes" if row.takes else "no", _why_not(row)) for row in rows]
+    return [Table(("NODE", "TAKES IT", "LACKS"), cells)] if rows else []
 
 
-def _why_not(row: Row) -> str:
+def _why_not(row: TakerRow) -> str:
     return ", ".join((*row.lacks, *((f"({row.closed})",) if row.closed else ())))
 
 
-async def explain_baseline(client: Client, selector: str | None, show: Show) -> None:
+async def explain_baseline(client: Client, selector: str | None) -> Baseline:
     nodes = (await client.list(NODES)).items
     try:
         wanted = parse_selector(selector or "")
     except ValueError as error:
-        raise Refusal(f"--nodes: {error}") from None
+        raise Refusal(f"--nodes: {error}", WRONG_USE) from None
     chosen = [node for node in nodes if wanted.matches(node.labels)]
     if not chosen:
         raise Refusal(f"--nodes: no node has labels like {selector!r}" if selector else "there are no nodes")
-    for line in baseline_lines(baseline_of(chosen, nodes)):
-        show(line)
+    return baseline_of(chosen, nodes)
 
 
-def baseline_lines(found: Baseline) -> list[str]:
+def baseline_text(found: Baseline) -> list[Part]:
     if not found.nodes:
         return ["None of these nodes takes guests now."]
-    shown = [f"{len(found.nodes)} nodes: {_words(found.nodes)}", f"vendor:   {', '.join(found.vendors) or 'not said'}"]
+    shown: list[Part] = [f"{len(found.nodes)} nodes: {_words(found.nodes)}", f"vendor:   {', '.join(found.vendors) or 'not said'}"]
     if not found.model:
         return [*shown, "They have no model in common: a machine can name none that all of them have."]
     shown += [
@@ -121,7 +126,7 @@ def baseline_lines(found: Baseline) -> list[str]:
         *snippet(found),
         "",
     ]
-    return [*shown, *table([("NODE", "LEVEL NOW", "LEVEL WITH IT", "MOVES TO"), *map(_change, found.changes)])]
+    return [*shown, Table(("NODE", "LEVEL NOW", "LEVEL WITH IT", "MOVES TO"), [_change(one) for one in found.changes])]
 
 
 def snippet(found: Baseline) -> list[str]:
@@ -131,15 +136,11 @@ def snippet(found: Baseline) -> list[str]:
 
 
 def _change(change: Change) -> tuple[str, ...]:
-    if change.then is None:
-        return (change.node, str(change.now.level), "(cannot start)", "")
-    return (change.node, str(change.now.level), str(change.then.level), _of(change.then))
+    if change.level_then is None:
+        return (change.node, str(change.level_now), "(cannot start)", "")
+    return (change.node, str(change.level_now), str(change.level_then), f"{change.takers_then} of {change.of}")
 
 
-def _of(count: Count) -> str:
-    return f"{count.takers} of {count.nodes}"
-
-
-def _words(words: list[str] | tuple[str, ...]) -> str:
+def _words(words: Sequence[str]) -> str:
     more = f" and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
     return ", ".join(words[:MOST_WORDS]) + more

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from herder.api import labels
 from herder.api.core import Pod
-from herder.cli.tables import table
+from herder.cli.asking import WRONG_USE, Refusal
+from herder.cli.tables import Part, Table
 from herder.kube.client import Client, Selection
 from herder.kube.errors import NotFound
 from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
 from herder.rules.placement import Scoring, rules_with
-from herder.rules.placement.explain import Explanation, Row, explain
+from herder.rules.placement.explain import PlacementExplanation, PlacementRow, explain
 from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
 
 KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
 
 
-class NoSuch(Exception):
-    """What was asked about is not there; the text says so to a person."""
-
-
 async def explain_placement(
-    client: Client, asked: str, namespace: str, show: Callable[[str], None], scoring: Scoring = "LeastAllocated"
-) -> None:
+    client: Client, asked: str, namespace: str, scoring: Scoring = "LeastAllocated"
+) -> PlacementExplanation:
     pod = await _find(client, asked, namespace)
-    found = explain(pod, snapshot_of(await gather(client)), rules_with(scoring))
-    for line in lines(pod, found):
-        show(line)
+    return explain(pod, snapshot_of(await gather(client)), rules_with(scoring))
 
 
 async def gather(client: Client) -> Everything:
@@ -47,13 +40,13 @@ async def _find(client: Client, asked: str, namespace: str) -> Pod:
     if not slash:
         kind, name = "", asked
     elif kind not in KINDS or not name:
-        raise NoSuch(f"{asked!r} is not NAME, pod/NAME or vm/NAME")
+        raise Refusal(f"{asked!r} is not NAME, pod/NAME or vm/NAME", WRONG_USE)
     pod = await client.find(PODS, Key(namespace, name)) if KINDS.get(kind, "pod") == "pod" else None
     if pod is None and KINDS.get(kind, "vm") == "vm":
         pod = await _launcher(client, name, namespace)
     if pod is None:
         what = {"pod": "no pod", "vm": "no virtual machine with a pod", "": "neither a pod nor a virtual machine with a pod"}
-        raise NoSuch(f"there is {what[KINDS.get(kind, '')]} {name!r} in namespace {namespace!r}")
+        raise Refusal(f"there is {what[KINDS.get(kind, '')]} {name!r} in namespace {namespace!r}")
     return pod
 
 
@@ -69,14 +62,15 @@ async def _launcher(client: Client, name: str, namespace: str) -> Pod | None:
     return pods[-1] if pods else None
 
 
-def lines(pod: Pod, found: Explanation) -> list[str]:
-    about = f"pod {pod.namespace}/{pod.name}"
-    shown = [f"{about} is on {found.runs_on}. Were it placed now:"] if found.runs_on else []
-    shown.append(f"{about} would go to {found.node}." if found.node else f"{about}: {found.message}")
-    return [*shown, *table([("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), *map(_cells, found.rows)])]
+def placement_text(found: PlacementExplanation) -> list[Part]:
+    about = f"pod {found.namespace}/{found.name}"
+    return [
+        *([f"{about} is on {found.node_name}. Were it placed now:"] if found.node_name else []),
+        f"{about} would go to {found.target_node}." if found.target_node else f"{about}: {found.message}",
+        Table(("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), [_cells(row) for row in found.nodes]),
+    ]
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    if row.rule:
-        return (row.node, "no", "", row.rule, ", ".join(row.reasons))
-    return (row.node, "yes", f"{row.score:.1f}" if row.score is not None else "", "", "")
+def _cells(row: PlacementRow) -> tuple[str, ...]:
+    score = f"{row.score:.1f}" if row.score is not None else ""
+    return (row.node, "yes" if row.fits else "no", score, row.rule, ", ".join(row.reasons))

@@ -1,10 +1,28 @@
-"""Columns of text."""
+"""What a command answers: lines and tables, as plain text in columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+GAP = "   "
+
+
+class Table(msgspec.Struct, frozen=True):
+    heading: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+# An answer is lines with tables between them.
+Part = str | Table
+
+
+def plain(parts: Iterable[Part]) -> list[str]:
+    """As scripts read it: aligned with spaces, without colours and without lines."""
+    return [line for part in parts for line in ([part] if isinstance(part, str) else table([part.heading, *part.rows]))]
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,11 +1,13 @@
-"""`herder explain policy` and `herder explain target`, through the installed program, on every engine. They change nothing."""
+"""`herder explain placement`, `policy` and `target`, through the installed program, on every engine. They change nothing."""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from herder.api import registry
 from herder.api.labels import SCHEDULABLE
@@ -13,7 +15,7 @@ from tests.behaviour.our_kinds import install_crds, resource_of
 from tests.engines.api import Api
 from tests.engines.embedded import find_program
 from tests.engines.engine import Engine
-from tests.engines.resources import NAMESPACES, NODES
+from tests.engines.resources import NAMESPACES, NODES, PODS
 
 Json = dict[str, Any]
 Unique = Callable[..., str]
@@ -29,9 +31,16 @@ async def crds(api: Api) -> None:
 
 
 async def _explain(engine: Engine, namespace: str, *asked: str) -> tuple[int, list[str], str]:
-    command = [str(find_program()), "explain", *asked, "-n", namespace, "--kubeconfig", str(engine.kubeconfig)]
+    return await _run([*asked, "-n", namespace, "--kubeconfig", str(engine.kubeconfig)])
+
+
+async def _run(asked: list[str], around: Path | None = None) -> tuple[int, list[str], str]:
+    """`around`: the working directory and the home of who asks, where nothing else says which cluster is meant."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=dict(os.environ))
+    environment = {name: value for name, value in os.environ.items() if around is None or name != "KUBECONFIG"}
+    environment |= {"HOME": str(around)} if around is not None else {}
+    command = [str(find_program()), "explain", *asked]
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe, env=environment, cwd=around)
     out, err = await asyncio.wait_for(process.communicate(), 60)
     return process.returncode or 0, out.decode().splitlines(), err.decode()
 
@@ -99,6 +108,22 @@ async def test_every_node_is_shown_with_its_reason(api: Api, engine: Engine, nam
     assert _row(lines, free)[1] == "yes"
     assert _row(lines, source)[1:] == ["no", "is", "the source node"]
     assert _row(lines, cordoned)[1:] == ["no", "is", "cordoned"]
+
+
+async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_herder_up_left_here(
+    api: Api, engine: Engine, namespace: str, nodes: list[str], tmp_path: Path
+) -> None:
+    body = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"place": "2"}}}
+    (await api.create(PODS, body, namespace)).ok  # noqa: B018
+    kubeconfig = yaml.safe_load(engine.kubeconfig.read_text())
+    for context in kubeconfig["contexts"]:
+        context["context"]["namespace"] = namespace
+    own = tmp_path / ".herder" / "kubeconfig"
+    own.parent.mkdir()
+    own.write_text(yaml.safe_dump(kubeconfig))
+    code, lines, err = await _run(["placement", "web"], tmp_path)
+    assert (code, err) == (0, "")
+    assert f"pod {namespace}/web would go to {nodes[2]}." in lines
 
 
 async def test_a_target_that_cannot_be_is_told_from_one_that_may_pass(

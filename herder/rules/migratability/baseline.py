@@ -24,14 +24,20 @@ AMD = """phenom athlon Opteron_G1 Opteron_G2 Opteron_G3 Opteron_G4 Opteron_G5 Dh
 GENERATIONS = (INTEL.split(), AMD.split())
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, rename="camel"):
+    """The level of a node now, and with machines that name the baseline."""
+
     node: str
-    now: Count
-    # None where a machine with the baseline cannot start.
-    then: Count | None
+    level_now: int
+    # None, both of them, where a machine with the baseline cannot start.
+    level_then: int | None
+    takers_then: int | None
+    of: int
 
 
-class Baseline(msgspec.Struct, frozen=True):
+class Baseline(msgspec.Struct, frozen=True, rename="camel"):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
     nodes: tuple[str, ...]
     # The newest that all have; empty where there is none.
     model: str
@@ -78,18 +84,19 @@ def newness(model: str) -> tuple[int, int, str]:
 def _changes(model: str, features: tuple[str, ...], nodes: list[Node]) -> tuple[Change, ...]:
     """Of every node, as for a host model: the others that would take the guest, of all."""
     profiles = {node.name: profile for node in nodes if (profile := counted(node)) is not None}
-    levels, classes, total = Levels(profiles), Counter(profiles.values()), len(profiles)
+    levels, classes = Levels(profiles), Counter(profiles.values())
     needs = frozenset((labels.CPU_MODEL_MIGRATION + model, *(labels.CPU_FEATURE + name for name in features)))
     takers = {own: sum(classes[one] for one in classes if not one.lacks(needs, own.vendor)) for own in classes}
     able = {node.name for node in nodes if model and node.labels.get(labels.CPU_MODEL + model) == "true"}
     return tuple(
-        Change(
-            name,
-            levels.count(name) or Count(0, total),
-            Count(takers[own] - 1, total) if name in able and not own.lacks(needs, "") else None,
-        )
+        _change(name, levels, takers[own] - 1 if name in able and not own.lacks(needs, "") else None)
         for name, own in sorted(profiles.items())
     )
+
+
+def _change(name: str, levels: Levels, takers: int | None) -> Change:
+    then = Count(takers, len(levels)).level if takers is not None else None
+    return Change(name, levels.level(name) or 0, then, takers, len(levels))
 
 
 def _common(nodes: Sequence[Node], prefix: str) -> frozenset[str]:

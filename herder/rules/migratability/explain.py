@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -11,35 +11,76 @@ from herder.api import labels
 from herder.api.core import Node
 from herder.api.kinds.instance import StartedCPU
 from herder.rules.migratability.levels import Count, Levels
-from herder.rules.migratability.moving import missing
+from herder.rules.migratability.moving import needs
 from herder.rules.migratability.profile import Profile, counted, profile_of, schedulable
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One node as a first node, or as a target."""
+class LevelRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One node as the first node of host-model guests. `takers` of `of` nodes would take them: hence the level."""
 
     node: str
-    # Why it does not count; empty where it does.
-    closed: str = ""
-    model: str = ""
-    count: Count | None = None
-    # As a target: what it lacks. As a first node: what others lack for its guests.
-    lacks: tuple[str, ...] = ()
+    # Why it does not count; empty where it does. Then it has no level.
+    closed: str
+    # What host-model becomes there; empty where no such guest can start.
+    model: str
+    level: int | None = None
+    takers: int | None = None
+    of: int | None = None
+    # What other nodes lack for its guests; what most of them lack first.
+    others_lack: tuple[str, ...] = ()
 
 
-def all_nodes(nodes: Iterable[Node]) -> list[Row]:
+class TakerRow(msgspec.Struct, frozen=True, rename="camel"):
+    """One node as a target of one guest."""
+
+    node: str
+    takes: bool
+    # Why it takes no guests at all now; empty where it does.
+    closed: str
+    model: str
+    # How many of the model and the features that the guest needs are there.
+    shared: int
+    needed: int
+    lacks: tuple[str, ...]
+
+
+class ClusterLevels(msgspec.Struct, frozen=True, rename="camel"):
+    nodes: tuple[LevelRow, ...]
+
+
+class NodeTakers(msgspec.Struct, frozen=True, rename="camel"):
+    """Who would take a host-model guest that is first started on this node."""
+
+    first_node: LevelRow
+    nodes: tuple[TakerRow, ...]
+
+
+class GuestTakers(msgspec.Struct, frozen=True, rename="camel"):
+    """Who would take a guest that runs, by what is recorded of it."""
+
+    namespace: str
+    name: str
+    node_name: str
+    model: str
+    vendor: str
+    features: tuple[str, ...]
+    takers: int
+    nodes: tuple[TakerRow, ...]
+
+
+def explain_levels(nodes: Iterable[Node]) -> ClusterLevels:
     """By level, the best first."""
     known = {node.name: node for node in nodes}
     open_ = {name: profile for name, node in known.items() if (profile := counted(node)) is not None}
     levels, classes = Levels(open_), Counter(open_.values())
     lacking = {profile: _keeps_away(profile, classes) for profile in classes}
-    rows = [
-        Row(
-            name, why_closed(node), profile_of(node.labels).model, levels.count(name), lacking[open_[name]] if name in open_ else ()
-        )
-        for name, node in known.items()
-    ]
-    return sorted(rows, key=lambda row: (-(row.count.level if row.count else -1), row.node))
+    rows = [_level_row(node, levels.count(name), lacking[open_[name]] if name in open_ else ()) for name, node in known.items()]
+    return ClusterLevels(tuple(sorted(rows, key=lambda row: (-(row.level if row.level is not None else -1), row.node))))
+
+
+def _level_row(node: Node, count: Count | None, others_lack: tuple[str, ...]) -> LevelRow:
+    row = LevelRow(node.name, why_closed(node), profile_of(node.labels).model, others_lack=others_lack)
+    return row if count is None else msgspec.structs.replace(row, level=count.level, takers=count.takers, of=count.nodes)
 
 
 def why_closed(node: Node) -> str:
@@ -62,25 +103,31 @@ def _keeps_away(own: Profile, classes: Mapping[Profile, int]) -> tuple[str, ...]
     return tuple(sorted(found, key=lambda word: (-found[word], word)))
 
 
-def from_node(first: Node, nodes: Iterable[Node]) -> list[Row]:
-    """Of a host-model guest that is first started there."""
+def explain_node(first: Node, nodes: Iterable[Node]) -> NodeTakers:
+    known = list(nodes)
     own = profile_of(first.labels)
-    nothing = () if own.model else ("a host model on its first node",)
-    return _targets(nodes, first.name, lambda node: nothing or profile_of(node.labels).lacks(own.needs, own.vendor))
+    level = next(row for row in explain_levels(known).nodes if row.node == first.name)
+    rows = _takers(known, first.name, own.needs, own.vendor)
+    if not own.model:
+        rows = tuple(msgspec.structs.replace(row, takes=False, lacks=("a host model on its first node",)) for row in rows)
+    return NodeTakers(level, rows)
 
 
-def from_guest(cpu: StartedCPU, here: str, nodes: Iterable[Node]) -> list[Row]:
-    """Of a guest that runs, with what is recorded of it."""
-    return _targets(nodes, here, lambda node: missing(cpu, node))
+def explain_guest(key: tuple[str, str], cpu: StartedCPU, here: str, nodes: Iterable[Node]) -> GuestTakers:
+    """`key` is the namespace and the name of the instance, `here` the node that it runs on."""
+    rows = _takers(nodes, here, needs(cpu), cpu.vendor or "")
+    features = tuple(one.name for one in cpu.features or () if one.policy in (None, "require"))
+    return GuestTakers(*key, here, cpu.model or "", cpu.vendor or "", features, sum(row.takes for row in rows), rows)
 
 
-def _targets(nodes: Iterable[Node], here: str, lacks: Callable[[Node], tuple[str, ...]]) -> list[Row]:
+def _takers(nodes: Iterable[Node], here: str, needed: frozenset[str], vendor: str) -> tuple[TakerRow, ...]:
     """Those that take it first, then those that lack least."""
-    rows = [
-        Row(node.name, why_closed(node), profile_of(node.labels).model, lacks=lacks(node)) for node in nodes if node.name != here
-    ]
-    return sorted(rows, key=lambda row: (bool(row.closed), len(row.lacks), row.node))
+    rows = [_taker_row(node, needed, vendor) for node in nodes if node.name != here]
+    return tuple(sorted(rows, key=lambda row: (bool(row.closed), len(row.lacks), row.node)))
 
 
-def takers(rows: Iterable[Row]) -> list[Row]:
-    return [row for row in rows if not row.closed and not row.lacks]
+def _taker_row(node: Node, needed: frozenset[str], vendor: str) -> TakerRow:
+    profile, closed = profile_of(node.labels), why_closed(node)
+    lacks = profile.lacks(needed, vendor)
+    shared = len(needed & profile.offers)
+    return TakerRow(node.name, not lacks and not closed, closed, profile.model, shared, len(needed), lacks)

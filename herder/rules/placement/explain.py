@@ -11,24 +11,31 @@ from herder.rules.placement.rule import Rule
 from herder.rules.placement.snapshot import Snapshot
 
 
-class Row(msgspec.Struct, frozen=True):
+class PlacementRow(msgspec.Struct, frozen=True, rename="camel"):
     node: str
-    # Empty where the node fits.
+    fits: bool
+    score: float | None = None
+    # The first rule that says no, and all that it says, as the condition of the pod counts it.
     rule: str = ""
     reasons: tuple[str, ...] = ()
-    score: float | None = None
 
 
-class Explanation(msgspec.Struct, frozen=True):
+class PlacementExplanation(msgspec.Struct, frozen=True, rename="camel"):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
+    namespace: str
+    # Of the pod.
+    name: str
+    # Where it is already; empty where it is nowhere.
+    node_name: str
     # The node that it would get; empty where none will have it.
-    node: str
+    target_node: str
+    # As in the condition of a pod that no node will have; empty where one will.
     message: str
-    # Where it is already.
-    runs_on: str
-    rows: tuple[Row, ...]
+    nodes: tuple[PlacementRow, ...]
 
 
-def explain(pod: Pod, snapshot: Snapshot, rules: tuple[Rule, ...]) -> Explanation:
+def explain(pod: Pod, snapshot: Snapshot, rules: tuple[Rule, ...]) -> PlacementExplanation:
     """As if it were placed now, even if it has a node. The snapshot is left without the pod."""
     snapshot.remove_pod((pod.namespace, pod.name))
     needs = msgspec.structs.replace(needs_of(pod), node_name="")
@@ -37,13 +44,13 @@ def explain(pod: Pod, snapshot: Snapshot, rules: tuple[Rule, ...]) -> Explanatio
     # The best first, then those that do not fit, by name.
     rows.sort(key=lambda one: (one.score is None, -(one.score or 0.0), one.node))
     text = "" if decision.node else message(needs, decision, snapshot)
-    return Explanation(decision.node, text, pod.spec.node_name, tuple(rows))
+    return PlacementExplanation(pod.namespace, pod.name, pod.spec.node_name, decision.node, text, tuple(rows))
 
 
-def _row(name: str, row: int, decision: Decision) -> Row:
+def _row(name: str, row: int, decision: Decision) -> PlacementRow:
     if decision.waits_for is not None:
-        return Row(name, decision.waits_for.name, (decision.sentence,))
+        return PlacementRow(name, False, rule=decision.waits_for.name, reasons=(decision.sentence,))
     said = [one for one in decision.refused if one.refusal.nodes[row]]
     if said:
-        return Row(name, said[0].rule.name, tuple(one.refusal.reason for one in said))
-    return Row(name, score=float(decision.scores[row]) if decision.scores is not None else None)
+        return PlacementRow(name, False, rule=said[0].rule.name, reasons=tuple(one.refusal.reason for one in said))
+    return PlacementRow(name, True, float(decision.scores[row]) if decision.scores is not None else None)

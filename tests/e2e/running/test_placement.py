@@ -54,7 +54,7 @@ def test_a_pod_that_waits_says_why_and_goes_once_it_can(herd: Up, here: Kubectl)
 
 def test_what_is_not_there_cannot_be_explained(herd: Up, here: Kubectl) -> None:
     said = explain(herd, here, "ghost")
-    assert said.returncode == 7
+    assert said.returncode == 8
     assert (
         said.stderr == f"herder: there is neither a pod nor a virtual machine with a pod 'ghost' in namespace '{here.namespace}'\n"
     )

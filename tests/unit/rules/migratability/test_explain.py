@@ -6,10 +6,13 @@ from pathlib import Path
 
 import yaml
 
+from herder.api.core import Node
 from herder.api.kinds.domain import CPUFeature
 from herder.api.kinds.instance import StartedCPU
-from herder.cli.migratability import baseline_lines, of_guest, of_node, overview
-from herder.rules.migratability.baseline import baseline_of, newness
+from herder.cli.migratability import baseline_text, migratability_text
+from herder.cli.tables import plain
+from herder.rules.migratability.baseline import Baseline, baseline_of, newness
+from herder.rules.migratability.explain import explain_guest, explain_levels, explain_node
 from tests.unit.rules.migratability.nodes import cpu, node
 
 ROOT = Path(__file__).parents[4]
@@ -17,6 +20,14 @@ PLAIN = cpu("Skylake-Client", ["aes"], also=["sse4.2"], models=["Haswell", "Penr
 ODD = cpu("Skylake-Client", ["aes", "avx512f"], also=["sse4.2"], models=["Haswell", "Skylake-Client"])
 AMD = cpu("EPYC", ["aes"], models=["Penryn"], vendor="AMD")
 MIXED = [node("a", PLAIN), node("b", PLAIN), node("odd", ODD)]
+
+
+def overview(nodes: list[Node]) -> list[str]:
+    return plain(migratability_text(explain_levels(nodes)))
+
+
+def baseline_lines(found: Baseline) -> list[str]:
+    return plain(baseline_text(found))
 
 
 def test_all_nodes_are_shown_with_their_level_and_what_others_lack() -> None:
@@ -31,7 +42,7 @@ def test_all_nodes_are_shown_with_their_level_and_what_others_lack() -> None:
 
 
 def test_a_node_is_shown_with_every_other_node_and_what_that_lacks() -> None:
-    first, second, heading, *rows = of_node(MIXED[2], [*MIXED, node("amd", AMD)])
+    first, second, heading, *rows = plain(migratability_text(explain_node(MIXED[2], [*MIXED, node("amd", AMD)])))
     assert first == "A host-model guest that is first started on odd gets model Skylake-Client."
     assert second == "Level 0: 0 of 4 nodes would take it."
     assert heading.split() == ["NODE", "TAKES", "IT", "LACKS"]
@@ -44,7 +55,8 @@ def test_a_node_is_shown_with_every_other_node_and_what_that_lacks() -> None:
 
 def test_a_guest_is_shown_with_the_nodes_that_have_what_it_was_started_with() -> None:
     started = StartedCPU(model="Skylake-Client", vendor="Intel", features=(CPUFeature(name="aes", policy="require"),))
-    first, second, _, *rows = of_guest("shop/web", started, "a", [*MIXED, node("amd", AMD), node("off", PLAIN, ready="False")])
+    nodes = [*MIXED, node("amd", AMD), node("off", PLAIN, ready="False")]
+    first, second, _, *rows = plain(migratability_text(explain_guest(("shop", "web"), started, "a", nodes)))
     assert first == "vm shop/web runs on a and was started with model Skylake-Client with aes."
     assert second == "2 of 4 other nodes would take it."
     assert [row.split(maxsplit=2) for row in rows] == [
@@ -59,7 +71,7 @@ def test_the_baseline_is_the_newest_model_and_the_features_that_all_have() -> No
     found = baseline_of(MIXED, MIXED)
     assert (found.model, found.models) == ("Haswell", ("Haswell",))
     assert (found.features, found.beyond, found.vendors) == (("aes", "sse4.2"), ("aes",), ("Intel",))
-    assert [(one.node, one.now.level, one.then.level if one.then else None) for one in found.changes] == [
+    assert [(one.node, one.level_now, one.level_then) for one in found.changes] == [
         ("a", 66, 66),
         ("b", 66, 66),
         ("odd", 0, 66),
@@ -69,7 +81,7 @@ def test_the_baseline_is_the_newest_model_and_the_features_that_all_have() -> No
 def test_nodes_outside_the_chosen_ones_count_where_they_have_the_baseline_too() -> None:
     found = baseline_of(MIXED[:1], [*MIXED, node("amd", AMD)])
     assert found.nodes == ("a",)
-    assert [(one.node, one.then.level if one.then else None) for one in found.changes] == [
+    assert [(one.node, one.level_then) for one in found.changes] == [
         ("a", 50),
         ("amd", None),
         ("b", 50),

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from herder.api.core import Pod
-from herder.cli.placement import lines
+from herder.cli.placement import placement_text
+from herder.cli.tables import plain
 from herder.rules.placement import OF_THE_NODE, RULES, still_fits
 from herder.rules.placement.explain import explain
 from tests.unit.rules.placement.cluster import Cluster, node, pod, read
@@ -13,7 +14,7 @@ from tests.unit.rules.placement.cluster import Cluster, node, pod, read
 
 def explained(cluster: Cluster, document: dict[str, Any]) -> list[str]:
     view = msgspec.convert(document, Pod)
-    return lines(view, explain(view, cluster.snapshot, RULES))
+    return plain(placement_text(explain(view, cluster.snapshot, RULES)))
 
 
 def test_each_node_has_a_row_with_its_score_or_the_first_rule_that_says_no() -> None:
