@@ -24,9 +24,23 @@ class Kit(msgspec.Struct, frozen=True):
     recorder: Recorder
     world: World
     registry: CollectorRegistry
+    # What is called at the end of the term, whether the work had begun or not.
+    _at_end: list[Callable[[], None]] = msgspec.field(default_factory=list[Callable[[], None]])
 
     def queue(self, name: str) -> Queue:
-        return Queue(self.world, name, registry=self.registry)
+        queue = Queue(self.world, name, registry=self.registry)
+        self.at_end(queue.stop_measuring)
+        return queue
+
+    def at_end(self, callback: Callable[[], None]) -> None:
+        """For numbers that only who leads may show: the process lives on, and others lead."""
+        self._at_end.append(callback)
+
+    def end(self) -> None:
+        for callback in self._at_end:
+            callback()
+        self._at_end.clear()
+        self.caches.stop_measuring()
 
     def work(
         self, controller: Controller, queue: Queue, workers: int = 1, limit: float = LIMIT, *, of: Cache[Any] | None = None
@@ -47,11 +61,14 @@ Start = Callable[[Kit], Runs]
 async def run_controllers(kit: Kit, starts: Sequence[Start], synced: Callable[[], None] = lambda: None) -> None:
     """For one term, until cancelled. Nobody works before all caches know everything: what is not there yet looks like what is
     not there any more."""
-    works = [start(kit) for start in starts]
-    async with asyncio.TaskGroup() as group:
-        group.create_task(kit.caches.run())
-        await kit.caches.wait_synced()
-        synced()
-        for work in works:
-            group.create_task(work.run())
-        await asyncio.get_running_loop().create_future()
+    try:
+        works = [start(kit) for start in starts]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(kit.caches.run())
+            await kit.caches.wait_synced()
+            synced()
+            for work in works:
+                group.create_task(work.run())
+            await asyncio.get_running_loop().create_future()
+    finally:
+        kit.end()

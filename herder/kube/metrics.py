@@ -5,7 +5,7 @@ The families of one registry are made once: a process that leads a second time g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -20,10 +20,8 @@ ELECTION_RESULTS = ("acquired", "lost", "released")
 EVENT_RESULTS = ("created", "patched", "limited", "overflowed", "refused", "lost")
 
 
-class QueueNumbers(Protocol):
+class QueueNumbers(Sized, Protocol):
     """What is read from a queue when somebody asks."""
-
-    def __len__(self) -> int: ...
 
     def working_seconds(self) -> list[float]: ...
 
@@ -62,13 +60,21 @@ def metrics_of(registry: CollectorRegistry | None) -> Metrics:
 
 
 class _Queues(Collector):
-    """Read when asked for. Of two queues of one name the newer counts: the older one is from a term that is over."""
+    """Read when asked for. Queues of one name, such as those of several nodes, count together. A queue whose term is over is
+    forgotten: what still lies in it waits for nobody."""
 
     def __init__(self) -> None:
-        self._queues: dict[str, QueueNumbers] = {}
+        self._queues: dict[str, list[QueueNumbers]] = {}
 
     def watch(self, name: str, queue: QueueNumbers) -> None:
-        self._queues[name] = queue
+        self._queues.setdefault(name, []).append(queue)
+
+    def forget(self, name: str, queue: QueueNumbers) -> None:
+        remaining = [other for other in self._queues.get(name, ()) if other is not queue]
+        if remaining:
+            self._queues[name] = remaining
+        else:
+            self._queues.pop(name, None)
 
     def collect(self) -> Iterable[Metric]:
         depth = GaugeMetricFamily("workqueue_depth", "Keys that wait for a worker.", labels=["name"])
@@ -76,9 +82,9 @@ class _Queues(Collector):
         longest = GaugeMetricFamily(
             "workqueue_longest_running_processor_seconds", "How long the longest of it has been going on.", labels=["name"]
         )
-        for name, queue in self._queues.items():
-            seconds = queue.working_seconds()
-            depth.add_metric([name], len(queue))
+        for name, queues in self._queues.items():
+            seconds = [one for queue in queues for one in queue.working_seconds()]
+            depth.add_metric([name], sum(map(len, queues)))
             unfinished.add_metric([name], sum(seconds))
             longest.add_metric([name], max(seconds, default=0.0))
         return (depth, unfinished, longest)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import heapq
 import itertools
 from collections import deque
@@ -71,6 +72,7 @@ class Queue:
         self._adds, self._retries = metrics.adds.labels(name), metrics.retries.labels(name)
         self._queued, self._worked = metrics.queued.labels(name), metrics.worked.labels(name)
         metrics.queues.watch(name, self)
+        self._forget_metrics = functools.partial(metrics.queues.forget, name, self)
 
     def __len__(self) -> int:
         """How many wait for a worker. Those that are delayed do not yet."""
@@ -147,6 +149,10 @@ class Queue:
         self._closed = True
         self._delayed.clear()
         self._wake_all()
+
+    def stop_measuring(self) -> None:
+        """At the end of a term: nobody works on what is left, and it is no depth any more. What was counted stays."""
+        self._forget_metrics()
 
     async def wait_drained(self) -> None:
         """Until nothing waits and nothing is worked on."""

@@ -44,6 +44,8 @@ class Scheduler:
         self._rules = rules
         self._hands = Hands(kit)
         self._metrics = scheduler_metrics_of(kit.registry)
+        # Who leads now counts them.
+        kit.at_end(lambda: self._metrics.waiting.set(0))
         self._line = Line()
         self._waiting = Waiting()
         self._slots = asyncio.Semaphore(MOST_WRITES)

@@ -16,7 +16,7 @@ from herder.controllers.migration.looking import Looking
 from herder.controllers.migration.metrics import MigrationMetrics
 from herder.controllers.migration.turns import Turns
 from herder.kube.cache import BY_NODE, Change, Stored, view_of
-from herder.kube.controller import AGAIN, DONE, Later, Result, Work
+from herder.kube.controller import AGAIN, DONE, Later, Result
 from herder.kube.enqueue import enqueue
 from herder.kube.errors import NotFound
 from herder.kube.kit import Kit, Runs
@@ -41,6 +41,7 @@ class Migrations:
         self._queue = queue
         self._turns = Turns(kit.client, kit.world, self._look, self._show, self._call)
         self._metrics = MigrationMetrics(kit.registry, self._turns.line)
+        kit.at_end(self._metrics.end)
 
     @classmethod
     def start(cls, kit: Kit) -> Runs:
@@ -54,7 +55,7 @@ class Migrations:
         enqueue(look.instances, queue, lambda stored: look.keys_of_instance(stored.key.namespace, stored.key.name))
         look.nodes.subscribe(self._node_changed)
         look.migrations.subscribe(self._count)
-        return _Term(kit.work(self, queue, WORKERS, of=look.migrations), self._metrics)
+        return kit.work(self, queue, WORKERS, of=look.migrations)
 
     # Who has to look when something changes.
 
@@ -137,18 +138,6 @@ class Migrations:
         """People want to see the last few, and nobody wants thousands."""
         for old in too_many(self._look.of_instance(stored.key.namespace, stored.view.spec.vmi_name)):
             await self._hands.delete(self._look.migrations, stored.key.namespace, Delete(old.name, old.uid))
-
-
-class _Term:
-    def __init__(self, work: Work, metrics: MigrationMetrics) -> None:
-        self._work = work
-        self._metrics = metrics
-
-    async def run(self) -> None:
-        try:
-            await self._work.run()
-        finally:
-            self._metrics.end()
 
 
 def _text(order: MigrationOrder | None) -> str | None:

@@ -38,7 +38,7 @@ class Cache(Generic[V]):
     ) -> None:
         self.resource = resource
         self.selection = selection
-        counts = (metrics or CacheMetrics(CollectorRegistry())).of(resource.qualified, _words(selection))
+        self._counts = counts = (metrics or CacheMetrics(CollectorRegistry())).of(resource.qualified, _words(selection))
         self._table: Table[V] = Table()
         self._seen = Seen()
         self._synced = asyncio.Event()
@@ -50,6 +50,10 @@ class Cache(Generic[V]):
     async def run(self) -> None:
         """For ever; cancel it to end it. What it holds stays, and a second run goes on from there."""
         await self._reflector.run()
+
+    def stop_measuring(self) -> None:
+        """Its gauges are gone; what it counted stays."""
+        self._counts.stop_measuring()
 
     # Reads. All at once and without waiting: between two of them nothing changes unless the caller waits for something.
 

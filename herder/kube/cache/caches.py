@@ -48,6 +48,11 @@ class Caches:
         for cache in tuple(self._caches.values()):
             await cache.wait_synced()
 
+    def stop_measuring(self) -> None:
+        """Once they are not run any more: what they held is not held any more, neither by the numbers."""
+        for cache in self._caches.values():
+            cache.stop_measuring()
+
     def _start(self, cache: Cache[Any]) -> None:
         if self._group is not None:
             self._group.create_task(cache.run(), name=f"cache of {cache.resource.qualified}")

@@ -61,3 +61,8 @@ class Counts:
         """Read when asked for: nothing to do for each event."""
         self._metrics.objects.labels(*self._names).set_function(objects)
         self._metrics.seen.labels(*self._names).set_function(seen)
+
+    def stop_measuring(self) -> None:
+        """The gauges go, and with them what they were read from: a cache of a term that is over is garbage."""
+        for gauge in (self._metrics.objects, self._metrics.seen):
+            gauge.remove(*self._names)

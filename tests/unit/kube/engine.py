@@ -38,16 +38,20 @@ class Line:
             await asyncio.sleep(self.seconds)
         if self.cut:
             raise Unreachable("the line is cut")
-        for end, refusal in self.refusals.items():
-            if call.path.endswith(end):
-                raise refusal
+        self._refuse(call)
         reply = await self._transport.send(call)
         if self.deaf:
             raise Unreachable("the answer broke off")
         return reply
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        self._refuse(call)
         return self._transport.stream(call)
+
+    def _refuse(self, call: Call) -> None:
+        for end, refusal in self.refusals.items():
+            if call.path.endswith(end):
+                raise refusal
 
     async def close(self) -> None:
         await self._transport.close()
