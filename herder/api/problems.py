@@ -45,10 +45,32 @@ def shortened(text: str, longest: int = LONGEST_SHOWN) -> str:
     return f"{text[: longest // 2]}…{text[-(longest // 2) :]}"
 
 
+_SPELLED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
+
+
+def quoted(text: str) -> str:
+    """Text in quotes as Go writes it: nothing that cannot be printed is left in it, so it may stand in any line, also of a header."""
+    if '"' in text or "\\" in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"' if text.isprintable() else f'"{printable(text)}"'
+
+
+def printable(text: str) -> str:
+    """The same text, with what cannot be printed spelled out."""
+    return "".join(letter if letter.isprintable() else _spelled(letter) for letter in text)
+
+
+def _spelled(letter: str) -> str:
+    number = ord(letter)
+    if number < 0x80:
+        return _SPELLED.get(letter) or f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
 def shown(value: Any) -> str:
     """A value as a person typed it: strings in quotes, everything else as JSON. Of a long one the beginning and the end."""
     if isinstance(value, str):
-        value = shortened(value)
+        return shortened(quoted(shortened(value)))
     return shortened(msgspec.json.encode(value).decode())
 
 

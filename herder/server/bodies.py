@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from herder.api.problems import MOST_SHOWN, invalid, not_supported, shortened
+from herder.api.problems import MOST_SHOWN, invalid, not_supported, quoted, shortened
 from herder.server import protobuf
 from herder.server.nesting import extent_of, too_deep, too_many_values
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
@@ -184,7 +184,7 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
     mode = validation_mode(request)
     findings: list[str] = []
     if mode != IGNORE and not once:
-        findings += [f'duplicate field "{path}"' for path in duplicate_keys(raw, document)]
+        findings += [f"duplicate field {quoted(path)}" for path in duplicate_keys(raw, document)]
     typed = served.schema.accepts(raw)
     if not typed:
         refuse_wrong_types(served, document)  # of a custom resource only its metadata: the schema judges the rest
@@ -215,7 +215,7 @@ def listed(sentences: list[str]) -> str:
 
 def _unknown(served: Served, path: str) -> str:
     hint = served.schema.did_you_mean(path)
-    return f'unknown field "{path}"' + (f' (did you mean "{hint}"?)' if hint else "")
+    return f"unknown field {quoted(path)}" + (f' (did you mean "{hint}"?)' if hint else "")
 
 
 def refuse_wrong_types(served: Served, document: Document) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from herder.api.problems import printable, quoted
+
 # In characters, of all texts together. What is more is cut: each text first, then those that come last.
 MOST_IN_ALL = 4096
 MOST_EACH = 256
@@ -29,5 +31,6 @@ def _cut(texts: list[str]) -> list[str]:
 
 
 def _header(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
-    return f'299 - "{escaped}"'
+    """Whatever the text holds, the header is one line: what ends it or cannot be printed is spelled out."""
+    line = text.replace("\n", " ")
+    return f"299 - {quoted(printable(line))}"

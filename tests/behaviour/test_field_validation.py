@@ -64,6 +64,22 @@ async def test_ignore_is_silent(api: Api, namespace: str) -> None:
     assert reply.warnings == []
 
 
+async def test_a_field_whose_name_cannot_be_printed_is_spelled_out(api: Api, namespace: str) -> None:
+    """And the answer comes at all: a header cannot hold such a character."""
+    field = r'"x\u0001\u0085\n\"y\u20ac": "1"'
+    sent = f'{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a"}}, {field}}}'.encode()
+    strict = await api.request("POST", CONFIG_MAPS.path(namespace), sent, fieldValidation="Strict")
+    assert strict.message.endswith(r'strict decoding error: unknown field "x\x01\u0085\n\"y€"')
+    warning = r'299 - "unknown field \"x\\x01\\u0085\\n\\\"y€\""'
+    made = await api.request("POST", CONFIG_MAPS.path(namespace), sent)
+    assert (made.code, made.warnings) == (201, [warning])
+    patched = await api.patch(CONFIG_MAPS, "a", f"{{{field}}}".encode(), namespace)
+    assert (patched.code, patched.warnings) == (200, [warning])
+    twice = sent.replace(field.encode(), f'"data": {{{field}, {field}}}'.encode())
+    refused = await api.request("POST", CONFIG_MAPS.path(namespace), twice)
+    assert (refused.code, refused.warnings) == (422, [r'299 - "duplicate field \"data.x\\x01\\u0085\\n\\\"y€\""'])
+
+
 async def test_names_of_fields_are_told_apart_by_case(api: Api, namespace: str) -> None:
     reply = await api.create(CONFIG_MAPS, {**config_map("a"), "Data": {"k": "v"}}, namespace)
     assert "data" not in reply.ok

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import forbidden, invalid
+from herder.api.problems import forbidden, invalid, quoted
 from herder.api.world import timestamp
 from herder.server import builtin_schemas, status
 from herder.server.bodies import IGNORE, STRICT, as_object, check_extent, check_fields, media_type, readable, validation_mode
@@ -81,9 +81,10 @@ def note_duplicates(request: Request, patch: Any) -> None:
     """A key that is said twice in the patch itself."""
     mode = validation_mode(request)
     twice = duplicate_keys(request.body, patch) if mode != IGNORE else []
-    if twice and mode == STRICT:
-        raise status.invalid_patch("strict decoding error: " + ", ".join(f'duplicate field "{path}"' for path in twice))
-    request.warnings.extend(f'duplicate field "{path}"' for path in twice)
+    findings = [f"duplicate field {quoted(path)}" for path in twice]
+    if findings and mode == STRICT:
+        raise status.invalid_patch("strict decoding error: " + ", ".join(findings))
+    request.warnings.extend(findings)
 
 
 def _decode(raw: bytes) -> Any:

@@ -18,6 +18,7 @@ def test_each_is_told_once() -> None:
 
 def test_what_would_begin_a_line_or_end_the_text_is_escaped() -> None:
     assert warning_headers(['a\n"b"\\']) == ['299 - "a \\"b\\"\\\\"']
+    assert warning_headers(["a\x01b\rc\x85d\U000e0001é"]) == ['299 - "a\\\\x01b\\\\rc\\\\u0085d\\\\U000e0001é"']
 
 
 def test_of_very_many_the_first_are_told() -> None:
