@@ -30,6 +30,7 @@ RESTART_REQUEST: Final = "herder.dev/restart-requested"  # uid of the instance t
 
 EVACUATE: Final = "herder.dev/evacuate-from"  # of an instance: the node that somebody asked it to leave (an eviction, a person)
 EVACUATION: Final = "herder.dev/evacuation"  # label of a migration that was made because a node is emptied; annotation: that node
+EVACUATION_ATTEMPT: Final = "herder.dev/evacuation-attempt"  # of such a migration: which try it is since the last that succeeded
 
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"

@@ -12,6 +12,8 @@ ALIVE: Final = "Alive"
 PROVISIONED: Final = "Provisioned"
 RESTART_REQUIRED: Final = "RestartRequired"
 FAILURE: Final = "Failure"
+# Of an instance, False while it should leave its node and does not, with why; absent otherwise
+EVACUATING: Final = "Evacuating"
 
 # A reconcile that fails again and again: the condition (False while it does, else absent), the event, and why if nobody else says
 SYNCHRONIZED: Final = "Synchronized"
@@ -113,8 +115,7 @@ MIGRATION_FAILURES: Final = (
     *(VMI_NOT_FOUND, NOT_LIVE_MIGRATABLE, ANOTHER_MIGRATION, CANCELLED),
 )
 
-# Evacuations
-EVACUATING: Final = "Evacuating"
+# Evacuations: the event of one that begins has the name of the condition
 EVACUATION_IMPOSSIBLE: Final = "EvacuationImpossible"
 INVALID: Final = "Invalid"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from herder.api import labels
+import msgspec
+
+from herder.api import labels, reasons
 from herder.api.core import Node
 from herder.api.kinds import VirtualMachineInstance
 from herder.controllers.hands import Hands
@@ -15,10 +17,14 @@ from herder.kube.errors import AlreadyExists
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import BUDGETS, INSTANCES, MIGRATIONS, NODES, Key
-from herder.rules.evacuation import EvacuationPlan, EvacuationSnapshot, drained, plan_evacuation
-from herder.rules.plans import Document
+from herder.rules.evacuation import EvacuationPlan, EvacuationSnapshot, drained, has_to_leave, plan_evacuation
+from herder.rules.migration.where import no_node_ever
+from herder.rules.placement import Offer, Snapshot
+from herder.rules.plans import Document, find, since
 
 WORKERS = 8
+# Of the condition `Evacuating`: neither the instance's own controller nor this one takes away what the other says.
+MANAGER = "herder-evacuation"
 
 
 def _where(stored: Stored[VirtualMachineInstance]) -> tuple[str, ...]:
@@ -42,6 +48,10 @@ class Evacuation:
         self._nodes = kit.caches.of(NODES)
         self._budgets = kit.caches.of(BUDGETS)
         self._settings = ClusterSettings(kit)
+        # What nodes are, and not what room they have: it changes seldom.
+        self._offers = Snapshot()
+        # Those that no node can take. A dict and not a set: the order must not depend on hashes.
+        self._stuck: dict[Key, None] = {}
         self._instances.add_index(BY_PLACE)
         self._migrations.add_index(BY_INSTANCE)
         self._budgets.add_index(BY_OWNER)
@@ -61,12 +71,29 @@ class Evacuation:
         if _drained(change.old, key) != _drained(change.new, key):
             for one in self._instances.keys_by(BY_PLACE, change.key.name):
                 queue.add(one)
+        if _labels(change.old) != _labels(change.new):
+            self._offer(change)
+            for one in self._stuck:
+                queue.add(one)
+
+    def _offer(self, change: Change[Node]) -> None:
+        node = view_of(change.new)
+        if node is not None:
+            self._offers.put_node(Offer.of(node))
+        else:
+            self._offers.remove_node(change.key.name)
 
     async def reconcile(self, key: Key) -> Result:
+        self._stuck.pop(key, None)
         stored = self._instances.stored(key)
         if stored is None:
             return DONE
-        plan = plan_evacuation(self._snapshot(stored), self._world.now())
+        snapshot = self._snapshot(stored)
+        if has_to_leave(snapshot):
+            snapshot = msgspec.structs.replace(snapshot, no_node=self._no_node(stored))
+            if snapshot.no_node is not None:
+                self._stuck[key] = None
+        plan = plan_evacuation(snapshot, self._world.now())
         await self._carry_out(stored, plan)
         return DONE if plan.next_look is None else Later(plan.next_look)
 
@@ -82,6 +109,11 @@ class Evacuation:
             budget=(budgets[0].name, budgets[0].uid) if budgets else None,
         )
 
+    def _no_node(self, stored: Stored[VirtualMachineInstance]) -> tuple[str, str] | None:
+        """The same question that the migration would be asked first."""
+        found = no_node_ever(stored.view, msgspec.json.decode(stored.raw), None, self._offers, self._nodes.list)
+        return (found.reason, found.message) if found is not None else None
+
     async def _carry_out(self, stored: Stored[VirtualMachineInstance], plan: EvacuationPlan) -> None:
         hands, namespace = self._hands, stored.key.namespace
         if plan.create_budget is not None:
@@ -94,7 +126,19 @@ class Evacuation:
             await hands.patch(self._instances, stored, {"metadata": {"annotations": {labels.EVACUATE: None}}})
         if plan.create_migration is not None:
             await self._move(plan.create_migration)
+        await self._show(stored, plan.condition)
         hands.tell(stored.view, plan.events)
+
+    async def _show(self, stored: Stored[VirtualMachineInstance], wanted: Document | None) -> None:
+        """Why it does not leave, where it should; written only when it is another."""
+        conditions = stored.view.status.conditions if stored.view.status is not None else None
+        known = find(conditions, reasons.EVACUATING)
+        if wanted is None and known is None:
+            return
+        if wanted is not None and known is not None and (known.reason, known.message) == (wanted["reason"], wanted["message"]):
+            return
+        noted = since([wanted] if wanted is not None else [], conditions, self._world.now())
+        await self._hands.note(self._instances, stored, noted, MANAGER)
 
     async def _move(self, document: Document) -> None:
         """Of this name there is one already: made by us, and not seen yet."""
@@ -103,6 +147,10 @@ class Evacuation:
         except AlreadyExists:
             return
         await self._migrations.wait_seen(made.metadata.resource_version or "")
+
+
+def _labels(stored: Stored[Node] | None) -> object:
+    return stored.labels if stored is not None else None
 
 
 def _drained(stored: Stored[Node] | None, key: str) -> bool:

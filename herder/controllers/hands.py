@@ -18,6 +18,9 @@ from herder.kube.resources import Key, written
 from herder.rules.plans import Delete, Document, Event
 
 K = TypeVar("K", bound=Identified)
+# Conditions that are not said with the status, but under a field manager of their own: by the kit (herder/kube/failures.py), and by
+# the controller that empties nodes.
+_APART = (reasons.SYNCHRONIZED, reasons.EVACUATING)
 
 
 class _Shown(msgspec.Struct, frozen=True):
@@ -118,6 +121,15 @@ class Hands:
         )
         await cache.wait_seen(made.metadata.resource_version or "")
 
+    async def note(self, cache: Cache[Any], stored: Stored[Any], conditions: Sequence[Document], manager: str) -> None:
+        """The conditions of this manager, in place of those that it has noted before; all others stay."""
+        wanted = {"metadata": _identity(stored, False), **({"status": {"conditions": list(conditions)}} if conditions else {})}
+        try:
+            made = await self._client.apply(written(cache.resource), stored.key, wanted, subresource="status", manager=manager)
+        except NotFound:
+            return
+        await cache.wait_seen(made.metadata.resource_version or "")
+
     def tell(self, thing: Identified, events: tuple[Event, ...]) -> None:
         for event in events:
             record = self._recorder.normal if event.type == "Normal" else self._recorder.warning
@@ -125,10 +137,10 @@ class Hands:
 
 
 def _own(status: Document) -> Document:
-    """Without what the kit says of a reconcile that fails, under a name of its own (herder/kube/failures.py)."""
+    """Without what others say of it."""
     if "conditions" not in status:
         return status
-    conditions = [one for one in status["conditions"] if one.get("type") != reasons.SYNCHRONIZED]
+    conditions = [one for one in status["conditions"] if one.get("type") not in _APART]
     rest = {name: value for name, value in status.items() if name != "conditions"}
     return {**rest, "conditions": conditions} if conditions else rest
 

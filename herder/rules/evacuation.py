@@ -12,12 +12,14 @@ from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigra
 from herder.rules.configuration import ClusterMigrationSettings
 from herder.rules.evictions import strategy_of, why_not_movable
 from herder.rules.migration.phases import finished, phase_of
-from herder.rules.plans import Delete, Document, Event
+from herder.rules.plans import Delete, Document, Event, condition, find, moment, text_of
 
 PRIORITY = "system-maintenance"
 # After a failure, and twice as long after each more.
 FIRST_BACKOFF = 10.0
 LONGEST_BACKOFF = 300.0
+# Digits of a number of attempts that is believed.
+MOST_DIGITS = 6
 
 
 class EvacuationSnapshot(msgspec.Struct, frozen=True):
@@ -29,6 +31,8 @@ class EvacuationSnapshot(msgspec.Struct, frozen=True):
     cluster: ClusterMigrationSettings
     # Whether its budget is there: name and uid.
     budget: tuple[str, str] | None = None
+    # Why no node there is can ever take it: reason and sentence. Looked for only where it `has_to_leave`.
+    no_node: tuple[str, str] | None = None
 
 
 class EvacuationPlan(msgspec.Struct, frozen=True):
@@ -38,6 +42,8 @@ class EvacuationPlan(msgspec.Struct, frozen=True):
     delete_migrations: tuple[Delete, ...] = ()
     # The wish to leave was fulfilled.
     clear_wish: bool = False
+    # The condition `Evacuating` of the instance; None where it should have none.
+    condition: Document | None = None
     events: tuple[Event, ...] = ()
     next_look: float | None = None
 
@@ -50,33 +56,76 @@ def budget_name(instance: str) -> str:
     return f"herder-disruption-budget-{instance[:220].rstrip('-.')}"
 
 
+def has_to_leave(snapshot: EvacuationSnapshot) -> bool:
+    """Its node is emptied, or an eviction asked for it; and nothing is under way yet."""
+    return _should_leave(snapshot) and not (_is_external(snapshot) or _is_leaving(snapshot))
+
+
 def plan_evacuation(snapshot: EvacuationSnapshot, now: float) -> EvacuationPlan:
-    instance = snapshot.instance
-    running = instance.status is not None and instance.status.phase == "Running" and not instance.being_deleted
-    plan = _budget(snapshot) if running else _no_budget(snapshot)
-    where = (instance.status.node_name if instance.status else None) or ""
-    wish = instance.annotations.get(labels.EVACUATE, "")
-    leaves = running and bool(where) and (wish == where or drained(snapshot.node, snapshot.cluster.node_drain_taint_key))
-    if not leaves:
-        stale = bool(wish) and bool(where) and wish != where
-        return msgspec.structs.replace(plan, delete_migrations=_not_begun(snapshot), clear_wish=stale)
-    return _leave(snapshot, plan, where, now)
-
-
-def _leave(snapshot: EvacuationSnapshot, plan: EvacuationPlan, where: str, now: float) -> EvacuationPlan:
-    instance = snapshot.instance
-    # What an eviction does is one thing; a node that is emptied on purpose is left by everyone who can be moved.
-    if _is_external(snapshot) or any(not finished(one) for one in snapshot.migrations) or _has_left(snapshot):
+    plan = _budget(snapshot) if _is_running(snapshot.instance) else _no_budget(snapshot)
+    plan = msgspec.structs.replace(plan, delete_migrations=_superseded(snapshot.migrations))
+    if has_to_leave(snapshot):
+        return _leave(snapshot, plan, now)
+    if _should_leave(snapshot):
         return plan
-    if why := why_not_movable(instance):
-        told = Event("Warning", reasons.EVACUATION_IMPOSSIBLE, f"it should leave node {where}, and cannot be moved: {why}")
-        return msgspec.structs.replace(plan, events=(told,))
-    wait = _wait(snapshot.migrations, now)
-    if wait > 0:
-        return msgspec.structs.replace(plan, next_look=wait)
-    made = _migration(snapshot, where)
+    wish, where = snapshot.instance.annotations.get(labels.EVACUATE, ""), _where(snapshot.instance)
+    stale = bool(wish) and bool(where) and wish != where
+    ends = (*plan.delete_migrations, *_not_begun(snapshot))
+    return msgspec.structs.replace(plan, delete_migrations=ends, clear_wish=stale)
+
+
+def _is_running(instance: VirtualMachineInstance) -> bool:
+    return instance.status is not None and instance.status.phase == "Running" and not instance.being_deleted
+
+
+def _where(instance: VirtualMachineInstance) -> str:
+    return (instance.status.node_name if instance.status else None) or ""
+
+
+def _should_leave(snapshot: EvacuationSnapshot) -> bool:
+    instance, where = snapshot.instance, _where(snapshot.instance)
+    asked = instance.annotations.get(labels.EVACUATE, "") == where
+    return _is_running(instance) and bool(where) and (asked or drained(snapshot.node, snapshot.cluster.node_drain_taint_key))
+
+
+def _is_leaving(snapshot: EvacuationSnapshot) -> bool:
+    return any(not finished(one) for one in snapshot.migrations) or _has_left(snapshot)
+
+
+def _leave(snapshot: EvacuationSnapshot, plan: EvacuationPlan, now: float) -> EvacuationPlan:
+    """What an eviction does is one thing; a node that is emptied on purpose is left by everyone who can be moved."""
+    where = _where(snapshot.instance)
+    if stays := _why_it_stays(snapshot):
+        return _shown(snapshot, plan, stays[0], f"it should leave node {where}, and {stays[1]}")
+    last, failures = _failed(snapshot.migrations)
+    if last is not None and (wait := _wait(last, failures, now)) > 0:
+        status = last.status
+        said = (status.message or status.reason or "") if status is not None else ""
+        why = f"migration {last.name} off node {where} failed: {said}; it is tried again at {text_of(moment(now + wait))}"
+        reason = (status.reason if status is not None else None) or reasons.EVACUATION_IMPOSSIBLE
+        shown = condition(reasons.EVACUATING, False, reason, why)
+        return msgspec.structs.replace(plan, condition=shown, next_look=wait)
+    made = _migration(snapshot, where, failures + 1)
     told = Event("Normal", reasons.EVACUATING, f"it leaves node {where}: migration {made['metadata']['name']}")
     return msgspec.structs.replace(plan, create_migration=made, events=(told,))
+
+
+def _why_it_stays(snapshot: EvacuationSnapshot) -> tuple[str, str] | None:
+    """Reason and sentence: no migration is made that could only fail."""
+    instance = snapshot.instance
+    if why := why_not_movable(instance):
+        movable = find(instance.status.conditions if instance.status else None, reasons.LIVE_MIGRATABLE)
+        reason = (movable.reason if movable is not None else None) or reasons.EVACUATION_IMPOSSIBLE
+        return reason, f"cannot be moved: {why}"
+    return (snapshot.no_node[0], f"no node can take it: {snapshot.no_node[1]}") if snapshot.no_node is not None else None
+
+
+def _shown(snapshot: EvacuationSnapshot, plan: EvacuationPlan, reason: str, message: str) -> EvacuationPlan:
+    """On the instance, and as an event when it is new."""
+    known = find(snapshot.instance.status.conditions if snapshot.instance.status else None, reasons.EVACUATING)
+    told = known is not None and (known.reason, known.message) == (reason, message)
+    events = () if told else (Event("Warning", reasons.EVACUATION_IMPOSSIBLE, message),)
+    return msgspec.structs.replace(plan, condition=condition(reasons.EVACUATING, False, reason, message), events=events)
 
 
 def _is_external(snapshot: EvacuationSnapshot) -> bool:
@@ -93,21 +142,42 @@ def _has_left(snapshot: EvacuationSnapshot) -> bool:
     return shown is None or shown.migration_uid != last.uid or not shown.completed
 
 
-def _wait(migrations: tuple[VirtualMachineInstanceMigration, ...], now: float) -> float:
-    """Seconds until it is tried again: after each failure in a row twice as long."""
-    ends = sorted(
-        (one.status.end_timestamp.timestamp(), phase_of(one) == "Failed")
+def _ended(migrations: tuple[VirtualMachineInstanceMigration, ...]) -> list[tuple[float, VirtualMachineInstanceMigration]]:
+    """Those that were made to empty a node and are over, the last one last."""
+    over = [
+        (one.status.end_timestamp.timestamp(), one)
         for one in migrations
         if labels.EVACUATION in one.labels and one.status is not None and one.status.end_timestamp is not None
-    )
-    failures = 0
-    for _, failed in reversed(ends):
-        if not failed:
+    ]
+    return sorted(over, key=lambda ended: (ended[0], ended[1].name))
+
+
+def _failed(migrations: tuple[VirtualMachineInstanceMigration, ...]) -> tuple[VirtualMachineInstanceMigration | None, int]:
+    """The last one, if it failed, and how many failed in a row. It says itself which try it was: those before it are not kept."""
+    row: list[VirtualMachineInstanceMigration] = []
+    for _, one in reversed(_ended(migrations)):
+        if phase_of(one) != "Failed":
             break
-        failures += 1
-    if not failures:
-        return 0.0
-    return ends[-1][0] + doubled(FIRST_BACKOFF, LONGEST_BACKOFF, failures - 1) - now
+        row.append(one)
+    return (row[0], max(len(row), _attempt(row[0]))) if row else (None, 0)
+
+
+def _attempt(migration: VirtualMachineInstanceMigration) -> int:
+    """Whoever may make migrations could write anything here. It decides on nothing but how long we wait, and that is bounded."""
+    written = migration.annotations.get(labels.EVACUATION_ATTEMPT, "")
+    return int(written) if written.isascii() and written.isdigit() and len(written) <= MOST_DIGITS else 1
+
+
+def _wait(last: VirtualMachineInstanceMigration, failures: int, now: float) -> float:
+    """Seconds until it is tried again: after each failure in a row twice as long."""
+    end = last.status.end_timestamp if last.status is not None else None
+    return (end.timestamp() if end is not None else now) + doubled(FIRST_BACKOFF, LONGEST_BACKOFF, failures - 1) - now
+
+
+def _superseded(migrations: tuple[VirtualMachineInstanceMigration, ...]) -> tuple[Delete, ...]:
+    """Of those that failed people want to see the last: a node that is emptied for hours would leave one for each try."""
+    failed = [one for _, one in _ended(migrations) if phase_of(one) == "Failed"]
+    return tuple(Delete(one.name, one.uid) for one in failed[:-1] if not one.being_deleted)
 
 
 def _not_begun(snapshot: EvacuationSnapshot) -> tuple[Delete, ...]:
@@ -116,7 +186,7 @@ def _not_begun(snapshot: EvacuationSnapshot) -> tuple[Delete, ...]:
     return tuple(Delete(one.name, one.uid) for one in ours if not one.being_deleted)
 
 
-def _migration(snapshot: EvacuationSnapshot, where: str) -> Document:
+def _migration(snapshot: EvacuationSnapshot, where: str, attempt: int) -> Document:
     """The name follows from what is there: whoever makes it twice makes the same one."""
     instance = snapshot.instance
     base = f"evacuation-{instance.name[:200].rstrip('.')}-{instance.uid[:8]}-"
@@ -127,7 +197,7 @@ def _migration(snapshot: EvacuationSnapshot, where: str) -> Document:
             "name": f"{base}{number}",
             "namespace": instance.namespace,
             "labels": {labels.EVACUATION: "true"},
-            "annotations": {labels.EVACUATION: where},
+            "annotations": {labels.EVACUATION: where, labels.EVACUATION_ATTEMPT: str(attempt)},
         },
         "spec": {"vmiName": instance.name, "priority": PRIORITY},
     }

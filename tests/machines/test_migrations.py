@@ -185,6 +185,40 @@ async def test_the_drain_taint_moves_guests_off_and_new_ones_do_not_come(movers:
     assert [one["spec"]["priority"] for one in made] == ["system-maintenance"] * 2
 
 
+async def test_a_guest_that_no_node_can_take_says_so_and_leaves_a_drained_node_once_one_can(movers: Movers) -> None:
+    """Without a migration that could only fail, and another for each try."""
+    here, there = movers.nodes
+    await _label(movers, here, disk="fast")
+    before = await movers.make(nodeSelector={"disk": "fast"})
+    assert before["status"]["nodeName"] == here
+    await movers.taint(here, drained=True)
+
+    async def conditions() -> Json:
+        return {one["type"]: one for one in (await movers.herd.instance() or {})["status"]["conditions"]}
+
+    async def shown() -> Json:
+        found = await conditions()
+        assert reasons.EVACUATING in found
+        return found[reasons.EVACUATING]
+
+    said = await movers.herd.eventually(shown)
+    assert (said["status"], said["reason"]) == ("False", reasons.NO_MATCHING_NODE)
+    assert "do not match the machine's own node rules" in said["message"]
+    assert (await movers.herd.api.list(MIGRATIONS, movers.herd.namespace)).items == []
+    await _label(movers, there, disk="fast")
+    await movers.on(there)
+
+    async def silent() -> bool:
+        assert reasons.EVACUATING not in await conditions()
+        return True
+
+    await movers.herd.eventually(silent)
+
+
+async def _label(movers: Movers, node: str, **labels_: str) -> None:
+    (await movers.herd.api.patch(NODES, node, {"metadata": {"labels": labels_}})).ok  # noqa: B018
+
+
 async def test_five_finished_migrations_are_kept(movers: Movers) -> None:
     await movers.make()
     for number in range(7):

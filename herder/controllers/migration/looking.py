@@ -28,16 +28,15 @@ from herder.kube.resources import (
     Key,
 )
 from herder.rules.configuration import ClusterMigrationSettings, effective
-from herder.rules.migratability.moving import nobody_has
 from herder.rules.migration import MigrationSnapshot, phase_of
 from herder.rules.migration.phases import finished
 from herder.rules.migration.snapshot import Prepared, Timeouts
 from herder.rules.migration.waiting import ticket_of
-from herder.rules.migration.where import asked_about
+from herder.rules.migration.where import asked_about, no_node_ever
 from herder.rules.placement import Offer, Snapshot
 from herder.rules.placement.gather import Everything, snapshot_of
 from herder.rules.policies import Policies
-from herder.rules.targets import Asked, added_by, impossible, why_waiting
+from herder.rules.targets import Asked, added_by, why_waiting
 
 Document = dict[str, Any]
 
@@ -141,21 +140,12 @@ class Looking:
         return Prepared(chosen.applied(), settings, self._impossible(migration, instance))
 
     def _impossible(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance) -> tuple[str, str]:
+        added = added_by(migration.spec)
         try:
-            found = impossible(self._asked(migration, instance), self._node_offers)
+            found = no_node_ever(instance, self._document(migration), added, self._node_offers, self.nodes.list)
         except ValueError as error:
             return reasons.INVALID, f"spec.addedNodeSelectorTerm: {error}"
-        if found is None:
-            return "", ""
-        return found.reason, found.message + self._missing(instance, found.reason)
-
-    def _missing(self, instance: VirtualMachineInstance, reason: str) -> str:
-        """What each node lacks of the guest's processor, where that is the reason."""
-        status = instance.status
-        if reason != reasons.MISSING_CPU_FEATURES or status is None or status.cpu is None:
-            return ""
-        said = nobody_has(status.cpu, (node for node in self.nodes.list() if node.name != status.node_name))
-        return f"; {said}" if said else ""
+        return (found.reason, found.message) if found is not None else ("", "")
 
     def _no_place(
         self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance | None, pods: tuple[Pod, ...]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from herder.api import labels
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.core import Node
 from herder.api.guest import Started
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
 from herder.api.meta import NodeSelectorRequirement
-from herder.rules.migratability.moving import target_requirements
-from herder.rules.targets import Added, Asked, asked_of, constrained
+from herder.rules.migratability.moving import nobody_has, target_requirements
+from herder.rules.placement import Snapshot
+from herder.rules.targets import Added, Asked, Impossible, asked_of, constrained, impossible
 
 Document = dict[str, Any]
 # The strongest wish there is: all else being equal, nobody goes where many come already.
@@ -39,6 +44,24 @@ def asked_about(instance: VirtualMachineInstance, document: Document, added: Add
     status = instance.status
     started = Started(runtime=(status.runtime or "") if status else "", cpu=status.cpu if status else None)
     return asked_of(document, added, same_kind_of_node(started))
+
+
+def no_node_ever(
+    instance: VirtualMachineInstance,
+    document: Document,
+    added: Added | None,
+    snapshot: Snapshot,
+    nodes: Callable[[], Iterable[Node]],
+) -> Impossible | None:
+    """Why a migration would fail at once: no node there is can take the guest, whatever room there is. None where one may. `nodes`
+    gives those of the snapshot, asked for only where it is to be said what each of them lacks. ValueError where what is added is
+    no term."""
+    found = impossible(asked_about(instance, document, added), snapshot)
+    status = instance.status
+    if found is None or found.reason != reasons.MISSING_CPU_FEATURES or status is None or status.cpu is None:
+        return found
+    lacking = nobody_has(status.cpu, (node for node in nodes() if node.name != status.node_name))
+    return msgspec.structs.replace(found, message=f"{found.message}; {lacking}") if lacking else found
 
 
 def same_kind_of_node(started: Started) -> list[Document]:

@@ -24,19 +24,30 @@ def guest(strategy: str | None = None, conditions: list[Json] | None = None, wis
     return instance(phase, spec=spec, annotations=annotations, nodeName="node-1", conditions=conditions or MOVABLE)
 
 
+NO_NODE = (reasons.MISSING_CPU_FEATURES, "0/2 nodes: 1 lacks the CPU")
+
+
 def plan(
-    document: Json, *migrations: Json, tainted: bool = True, budget: bool = False, now: float = NOW, **more: Any
+    document: Json,
+    *migrations: Json,
+    tainted: bool = True,
+    budget: bool = False,
+    now: float = NOW,
+    no_node: tuple[str, str] | None = None,
+    **more: Any,
 ) -> EvacuationPlan:
     there = node("node-1", "True", *([DRAIN] if tainted else []))
     known = ("herder-disruption-budget-web", "b-1") if budget else None
     cluster = ClusterMigrationSettings(**more)
-    snapshot = EvacuationSnapshot(instance_view(document), there, tuple(view(one) for one in migrations), cluster, known)
+    snapshot = EvacuationSnapshot(instance_view(document), there, tuple(view(one) for one in migrations), cluster, known, no_node)
     return plan_evacuation(snapshot, now)
 
 
-def evacuation(phase: str, number: int = 1, ended: float = 0.0) -> Json:
+def evacuation(phase: str, number: int = 1, ended: float = 0.0, attempt: str = "") -> Json:
     document = migration(phase if phase != "Pending" else "", name=f"evacuation-web-aaaaaaaa-{number}")
     document["metadata"]["labels"] = {labels.EVACUATION: "true"}
+    document["metadata"]["uid"] = f"feedface-{number:04}"
+    document["metadata"]["annotations"] = {labels.EVACUATION_ATTEMPT: attempt} if attempt else {}
     if phase in ("Failed", "Succeeded"):
         document["status"]["endTimestamp"] = later(ended)
     return document
@@ -86,10 +97,53 @@ def test_after_a_failure_it_is_tried_again_ever_more_slowly() -> None:
     assert again["metadata"]["name"].endswith("-3")
 
 
-def test_one_that_cannot_be_moved_says_so() -> None:
-    made = plan(guest(conditions=STUCK))
+def test_of_the_tries_that_failed_only_the_last_is_kept_and_it_knows_which_it_was() -> None:
+    failed = [evacuation("Failed", number, float(number)) for number in (1, 2, 3)]
+    made = plan(guest(), *failed, evacuation("Succeeded", 4, -9.0), tainted=False)
+    assert [one.name for one in made.delete_migrations] == ["evacuation-web-aaaaaaaa-1", "evacuation-web-aaaaaaaa-2"]
+    third = plan(guest(), evacuation("Failed", 3, 0.0, "3"))
+    assert (third.delete_migrations, third.next_look) == ((), pytest.approx(40.0))
+    fourth = plan(guest(), evacuation("Failed", 3, -41.0, "3")).create_migration
+    assert fourth is not None
+    assert fourth["metadata"]["annotations"][labels.EVACUATION_ATTEMPT] == "4"
+    back = guest()
+    back["status"]["migrationState"] = {"migrationUid": "feedface-0009", "completed": True}
+    first = plan(back, evacuation("Failed", 3, -41.0, "3"), evacuation("Succeeded", 9, -1.0)).create_migration
+    assert first is not None
+    assert first["metadata"]["annotations"][labels.EVACUATION_ATTEMPT] == "1", "one has succeeded since"
+
+
+@pytest.mark.parametrize("attempt", ["9" * 400, "-1", "x", "²"])
+def test_whatever_is_written_as_the_number_of_a_try_the_next_one_comes(attempt: str) -> None:
+    assert plan(guest(), evacuation("Failed", 1, 0.0, attempt)).next_look == pytest.approx(10.0)
+    assert (plan(guest(), evacuation("Failed", 1, 0.0, "999999")).next_look or 0) <= 300.0
+
+
+def test_why_the_last_try_failed_is_shown_until_the_next() -> None:
+    failed = evacuation("Failed", 1, 0.0)
+    failed["status"] |= {"reason": "PendingTimeout", "message": "no target was ready"}
+    shown = plan(guest(), failed).condition
+    assert shown is not None
+    assert (shown["type"], shown["status"], shown["reason"]) == (reasons.EVACUATING, "False", "PendingTimeout")
+    assert "no target was ready; it is tried again at" in shown["message"]
+    assert plan(guest(), failed, now=NOW + 11).condition is None, "it is on its way again"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "no_node", "reason", "why"),
+    [(STUCK, None, "DisksNotLiveMigratable", "ReadWriteOnce"), (MOVABLE, NO_NODE, NO_NODE[0], NO_NODE[1])],
+)
+def test_one_that_cannot_leave_says_so_once_and_no_migration_is_made(
+    conditions: list[Json], no_node: tuple[str, str] | None, reason: str, why: str
+) -> None:
+    made = plan(guest(conditions=conditions), no_node=no_node)
     assert made.create_migration is None
-    assert [(one.reason, "ReadWriteOnce" in one.message) for one in made.events] == [(reasons.EVACUATION_IMPOSSIBLE, True)]
+    assert made.condition is not None
+    assert (made.condition["reason"], why in made.condition["message"]) == (reason, True)
+    assert [(one.reason, why in one.message) for one in made.events] == [(reasons.EVACUATION_IMPOSSIBLE, True)]
+    again = plan(guest(conditions=[*conditions, {**made.condition, "lastTransitionTime": None}]), no_node=no_node)
+    assert (again.condition, again.events) == (made.condition, ())
+    assert plan(guest(conditions=conditions), no_node=no_node, tainted=False).condition is None
 
 
 def test_an_external_one_is_left_to_others() -> None:
