@@ -13,6 +13,8 @@ from herder.rules.placement import Scoring, rules_with
 from herder.rules.placement.explain import PlacementExplanation, PlacementRow, explain
 from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
 
+# Of one node in a table; -o json has them all.
+MOST_DETAILS = 4
 KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
 
 
@@ -73,4 +75,9 @@ def placement_text(found: PlacementExplanation) -> list[Part]:
 
 def _cells(row: PlacementRow) -> tuple[str, ...]:
     score = f"{row.score:.1f}" if row.score is not None else ""
-    return (row.node, "yes" if row.fits else "no", score, row.rule, ", ".join(row.reasons))
+    return (row.node, "yes" if row.fits else "no", score, row.rule, _why_not(row))
+
+
+def _why_not(row: PlacementRow) -> str:
+    more = f"; and {len(row.details) - MOST_DETAILS} more" if len(row.details) > MOST_DETAILS else ""
+    return "; ".join(row.details[:MOST_DETAILS]) + more if row.details else ", ".join(row.reasons)

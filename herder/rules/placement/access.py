@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import Needs
@@ -19,6 +19,10 @@ class Access(Rule):
 
     def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
         return (Refusal(REASON, snapshot.nodes.alive),) if any(self._in_use(pod, snapshot)) else ()
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        said = [f"claim {name} is {ONE_POD}, and another pod uses it" for name in self._in_use(pod, snapshot)]
+        return (said for _ in rows)
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         return not any(self._in_use(pod, snapshot))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from herder.api.core.nodes import Taint
 from herder.rules.matching.taints import tolerates
@@ -25,6 +25,10 @@ class Cordon(Rule):
         if cordoned.any() and not any(tolerates(one, TAINT) for one in pod.tolerations):
             refusals.append(Refusal(REASON, cordoned))
         return refusals
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        leaving = snapshot.nodes.leaving
+        return (["the node is being deleted" if leaving[row] else "the node is cordoned (spec.unschedulable)"] for row in rows)
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         was = event.before is None or event.before.unschedulable

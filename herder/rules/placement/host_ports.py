@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import ANY_ADDRESS, Needs, Port
@@ -25,6 +25,12 @@ class HostPorts(Rule):
             for row, used in snapshot.ports.get((wanted.protocol, wanted.number), {}).items():
                 taken[row] |= any(_clash(wanted, one) for one in used)
         return (Refusal(REASON, taken),)
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        for row in rows:
+            others = snapshot.pods_on(snapshot.nodes.offers[row].name)
+            taken = [(wanted, other) for other in others for wanted in pod.ports if any(_clash(wanted, one) for one in other.ports)]
+            yield [f"hostPort {port.protocol} {port.number} is taken by pod {by.namespace}/{by.name}" for port, by in taken]
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         gone = event.pod.ports if event.pod is not None else ()

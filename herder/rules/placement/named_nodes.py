@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from herder.api.meta import NodeSelectorTerm
 from herder.rules.placement.events import Event, What
@@ -10,6 +10,7 @@ from herder.rules.placement.needs import Needs
 from herder.rules.placement.node_match import NAME_FIELD
 from herder.rules.placement.rule import Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
+from herder.rules.placement.unmet import unmet_selector
 
 REASON = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 CONFLICT = "pod affinity terms conflict"
@@ -32,6 +33,10 @@ class NamedNodes(Rule):
             if row is not None:
                 others[row] = False
         return (Refusal(REASON, others),)
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        required = pod.required_nodes
+        return (list(unmet_selector(snapshot.nodes, required, row)) if required is not None else [] for row in rows)
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         return event.node in (_named(pod) or ())

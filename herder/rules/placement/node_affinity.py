@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from herder.rules.placement.needs import Needs
 from herder.rules.placement.node_match import picked, picked_by_labels, picked_by_term
 from herder.rules.placement.rule import Refusal, Rule, refuses, share_of_best
 from herder.rules.placement.snapshot import Snapshot
+from herder.rules.placement.unmet import unmet_labels, unmet_selector
 
 REASON = "node(s) didn't match Pod's node affinity/selector"
 
@@ -24,6 +25,12 @@ class NodeAffinity(Rule):
         if not pod.node_selector and pod.required_nodes is None:
             return ()
         return (Refusal(REASON, ~allowed_nodes(pod, snapshot)),)
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        for row in rows:
+            required = pod.required_nodes
+            of_affinity = unmet_selector(snapshot.nodes, required, row) if required is not None else ()
+            yield [*unmet_labels(snapshot.nodes, pod.node_selector, row), *of_affinity]
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         if not pod.preferred_nodes:

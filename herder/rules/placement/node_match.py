@@ -30,6 +30,15 @@ def picked_by_labels(nodes: Nodes, labels: tuple[tuple[str, str], ...]) -> Mask:
     return nodes.remember(labels, lambda: _by_labels(nodes, labels))
 
 
+def label_test(nodes: Nodes, test: NodeSelectorRequirement) -> Mask:
+    """Where one test of a label holds; for those who ask which of several does not."""
+    return nodes.remember(("label", test), lambda: _by_label(nodes, test))
+
+
+def field_test(nodes: Nodes, test: NodeSelectorRequirement) -> Mask:
+    return nodes.remember(("field", test), lambda: _by_name(nodes, test))
+
+
 def _picked(nodes: Nodes, selector: NodeSelector) -> Mask:
     mask = nobody(nodes)
     for term in selector.node_selector_terms:

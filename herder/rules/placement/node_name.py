@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from herder.rules.placement.events import Event
 from herder.rules.placement.needs import Needs
@@ -23,6 +23,9 @@ class NodeName(Rule):
         if row is not None:
             others[row] = False
         return (Refusal(REASON, others),)
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        return ([f"nodeName {pod.node_name}: the node is {snapshot.nodes.offers[row].name}"] for row in rows)
 
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         return event.node == pod.node_name

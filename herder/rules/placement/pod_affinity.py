@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from herder.rules.placement.columns import LabelColumn, Mask, Scores
+from herder.rules.placement.columns import Counts, LabelColumn, Mask, Scores
 from herder.rules.placement.crowds import CrowdKey
 from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import Needs
 from herder.rules.placement.node_match import nobody
+from herder.rules.placement.nodes import Nodes
 from herder.rules.placement.rule import BEST, Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
 from herder.rules.placement.terms import Term
+from herder.rules.placement.unmet import has
 
 NOT_NEAR = "node(s) didn't match pod affinity rules"
 NOT_FAR = "node(s) didn't match pod anti-affinity rules"
@@ -39,6 +41,25 @@ class PodAffinity(Rule):
         # Of these three, a node's reason is the first.
         close &= ~away
         return (Refusal(NOT_NEAR, away), Refusal(NOT_FAR, close), Refusal(UNWELCOME, unwelcome & ~(away | close)))
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        """Of the three reasons a node has the first."""
+        not_near = _not_near(pod, snapshot) if pod.near else nobody(snapshot.nodes)
+        near = _places(pod.near, snapshot.crowds.count(CrowdKey(tuple(term.others for term in pod.near))), snapshot)
+        far = [(term, _places((term,), snapshot.crowds.count(CrowdKey((term.others,))), snapshot)[term]) for term in pod.far]
+        standing = [(said.term, counts) for said, counts in snapshot.standing.about(pod) if not said.weight]
+        against = [(term, _places((term,), counts, snapshot)[term]) for term, counts in standing]
+        for row in rows:
+            if not_near[row]:
+                yield [said for term in pod.near if (said := _not_there(term, near[term], row, snapshot.nodes))]
+            elif close := [term for term, there in far if there[row]]:
+                yield [f"podAntiAffinity: pods with {_others(term)} are in {_place(term, row, snapshot.nodes)}" for term in close]
+            else:
+                unwelcome = [term for term, there in against if there[row]]
+                yield [
+                    f"podAntiAffinity of pods in {_place(term, row, snapshot.nodes)}: none with {_others(term)}"
+                    for term in unwelcome
+                ]
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         liked = np.zeros(snapshot.nodes.capacity)
@@ -73,6 +94,25 @@ def _not_near(pod: Needs, snapshot: Snapshot) -> Mask:
     if not anybody and all(_includes(term, pod, snapshot) for term in pod.near):
         return ~labelled
     return ~(labelled & near)
+
+
+def _places(terms: tuple[Term, ...], counts: Counts, snapshot: Snapshot) -> dict[Term, Mask]:
+    """Where a term's place has some of those that were counted."""
+    return {term: _column(snapshot, term).sums(counts) > 0 for term in terms}
+
+
+def _not_there(term: Term, there: Mask, row: int, nodes: Nodes) -> str:
+    if term.topology_key not in nodes.labels.of(row):
+        return f"podAffinity: {has(nodes, term.topology_key, row)}"
+    return "" if there[row] else f"podAffinity: no pod with {_others(term)} is in {_place(term, row, nodes)}"
+
+
+def _place(term: Term, row: int, nodes: Nodes) -> str:
+    return f"{term.topology_key}={nodes.labels.of(row).get(term.topology_key, '')}"
+
+
+def _others(term: Term) -> str:
+    return str(term.others.selector) or "any labels"
 
 
 def _column(snapshot: Snapshot, term: Term) -> LabelColumn:

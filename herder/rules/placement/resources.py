@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 
+from herder.api.quantity import BINARY_SI, DECIMAL_SI, of, of_milli
 from herder.rules.matching.resources import CPU, PODS
 from herder.rules.placement.columns import Mask, Scores
 from herder.rules.placement.events import Event, What
@@ -16,6 +17,8 @@ from herder.rules.placement.snapshot import Snapshot
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
+# What people write with Mi and Gi.
+BINARY = (MEMORY, "ephemeral-storage", "hugepages-")
 
 
 Scoring = Literal["LeastAllocated", "MostAllocated"]
@@ -39,6 +42,10 @@ class Resources(Rule):
             lacking = snapshot.nodes.alive if free is None else free < amount
             refusals.append(Refusal(_reason(name), lacking))
         return refusals
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        for row in rows:
+            yield [_lacking(snapshot, name, row, amount) for name, amount in _wanted(pod) if not _has(snapshot, name, row, amount)]
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         """The emptier (or fuller) the better, and the better balanced the better; each counts as much."""
@@ -76,6 +83,18 @@ def _wanted(pod: Needs) -> Iterator[tuple[str, int]]:
 def _has(snapshot: Snapshot, name: str, row: int, amount: int) -> bool:
     free = snapshot.nodes.free.get(name)
     return free is not None and int(free[row]) >= amount
+
+
+def _lacking(snapshot: Snapshot, name: str, row: int, amount: int) -> str:
+    columns = (snapshot.nodes.free, snapshot.nodes.allocatable)
+    free, offered = (max(int(column[name][row]), 0) if name in column else 0 for column in columns)
+    return f"{_reason(name)}: {_told(name, amount)} requested, {_told(name, free)} of {_told(name, offered)} free"
+
+
+def _told(name: str, amount: int) -> str:
+    if name == CPU:
+        return str(of_milli(amount))
+    return str(of(amount, BINARY_SI if name.startswith(BINARY) else DECIMAL_SI))
 
 
 def _reason(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -39,6 +39,11 @@ class Rule:
     def refuse(self, pod: Needs, snapshot: Snapshot) -> Sequence[Refusal]:
         """Of all nodes; nothing where the rule has nothing to say about this pod."""
         return ()
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        """For `explain`: of each of these nodes, all of which it refuses, the very selector, taint or amount that says no. Nothing
+        where the reason says it all. The scheduler counts nodes by reason and never asks this, so it may take its time."""
+        return ([] for _ in rows)
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         """From 0 to 100 for the nodes that fit; the others do not matter. None: all alike."""

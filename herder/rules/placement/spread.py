@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from herder.rules.placement.events import Event, What
 from herder.rules.placement.needs import Needs, Spread
 from herder.rules.placement.node_affinity import allowed_nodes
 from herder.rules.placement.node_match import nobody
+from herder.rules.placement.nodes import Nodes
 from herder.rules.placement.rule import BEST, Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
 from herder.rules.placement.taints import kept_away
+from herder.rules.placement.unmet import has
 
 UNEVEN = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{UNEVEN} (missing required label)"
@@ -37,6 +39,12 @@ class TopologySpread(Rule):
             unlabelled |= ~present & ~uneven
             uneven |= present & ~unlabelled & _too_uneven(pod, constraint, labelled, snapshot)
         return (Refusal(NO_LABEL, unlabelled), Refusal(UNEVEN, uneven))
+
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        labelled = _with_all_labels(pod.must_spread, snapshot)
+        crowds = [(one, *_crowd_with(pod, one, labelled, snapshot)) for one in pod.must_spread]
+        for row in rows:
+            yield [said for one, after, least in crowds if (said := _why_not(one, after, least, row, snapshot.nodes))]
 
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         if not pod.should_spread:
@@ -65,6 +73,12 @@ class TopologySpread(Rule):
 
 
 def _too_uneven(pod: Needs, constraint: Spread, labelled: Mask, snapshot: Snapshot) -> Mask:
+    after, least = _crowd_with(pod, constraint, labelled, snapshot)
+    return (after - least > constraint.max_skew)[snapshot.nodes.labels.column(constraint.topology_key).codes]
+
+
+def _crowd_with(pod: Needs, constraint: Spread, labelled: Mask, snapshot: Snapshot) -> tuple[Scores, float]:
+    """How many of the kind each place would have with the pod, by number of the place; and how many the emptiest has now."""
     column = snapshot.nodes.labels.column(constraint.topology_key)
     counting = _counting(pod, constraint, labelled, snapshot)
     totals = column.totals(_numbers(constraint, snapshot) * counting)
@@ -72,7 +86,18 @@ def _too_uneven(pod: Needs, constraint: Spread, labelled: Mask, snapshot: Snapsh
     places[column.codes[counting]] = True
     least = float(totals[places].min()) if int(places.sum()) >= constraint.min_domains else 0.0
     own = int(constraint.others.selector.matches(pod.labels))
-    return (totals + (own - least) > constraint.max_skew)[column.codes]
+    return totals + own, least
+
+
+def _why_not(constraint: Spread, after: Scores, least: float, row: int, nodes: Nodes) -> str:
+    key = constraint.topology_key
+    if key not in nodes.labels.of(row):
+        return f"topologySpreadConstraints: {has(nodes, key, row)}"
+    there = float(after[nodes.labels.column(key).codes[row]])
+    if there - least <= constraint.max_skew:
+        return ""
+    skew = f"with this pod {int(there)} there, {int(least)} where there are fewest: maxSkew is {constraint.max_skew}"
+    return f"topologySpreadConstraints {key}={nodes.labels.of(row)[key]}: {skew}"
 
 
 def _crowding(pod: Needs, constraint: Spread, labelled: Mask, judged: Mask, snapshot: Snapshot) -> Scores:

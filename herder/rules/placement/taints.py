@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -29,6 +29,11 @@ class Taints(Rule):
             return ()
         return (Refusal(REASON, kept_away(snapshot.nodes, pod.tolerations)),)
 
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        for row in rows:
+            taints = snapshot.nodes.taint_sets[snapshot.nodes.taints[row]]
+            yield [f"taint {told(one)} is not tolerated" for one in taints if untolerated((one,), pod.tolerations) is not None]
+
     def score(self, pod: Needs, snapshot: Snapshot, fitting: Mask) -> Scores | None:
         nodes = snapshot.nodes
         if not any(taint.effect == AVOID for taints in nodes.taint_sets for taint in taints):
@@ -40,6 +45,11 @@ class Taints(Rule):
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         was = event.before is None or untolerated(event.before.taint_views(), pod.tolerations) is not None
         return event.after is not None and was and untolerated(event.after.taint_views(), pod.tolerations) is None
+
+
+def told(taint: Taint) -> str:
+    """As kubectl writes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def kept_away(nodes: Nodes, tolerations: tuple[Toleration, ...]) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from herder.rules.placement.nodes import Nodes
 from herder.rules.placement.rule import Refusal, Rule
 from herder.rules.placement.snapshot import Snapshot
 from herder.rules.placement.storage import is_bound
+from herder.rules.placement.unmet import has, unmet_selector
 
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 NOT_FOUND = 'persistentvolumeclaim "{}" not found'
@@ -65,6 +66,10 @@ class Volumes(Rule):
         zones &= ~(elsewhere | unbindable)
         return (Refusal(ELSEWHERE, elsewhere), Refusal(NONE_TO_BIND, unbindable), Refusal(WRONG_ZONE, zones))
 
+    def details(self, pod: Needs, rows: Sequence[int], snapshot: Snapshot) -> Iterable[list[str]]:
+        claims = [snapshot.storage.claims[pod.namespace, one.name] for one in pod.claims]
+        return ([said for claim in claims for said in _why_not(claim, row, snapshot)] for row in rows)
+
     def unblocked_by(self, pod: Needs, event: Event, snapshot: Snapshot) -> bool:
         if event.what is What.CLAIM_CHANGED:
             return event.namespace == pod.namespace and any(claim.name == event.name for claim in pod.claims)
@@ -82,6 +87,38 @@ class Volumes(Rule):
 def _reachable(nodes: Nodes, volume: PersistentVolume) -> Mask:
     affinity = volume.spec.node_affinity
     return reaching(nodes, affinity.required) if affinity is not None and affinity.required is not None else nodes.alive
+
+
+def _why_not(claim: PersistentVolumeClaim, row: int, snapshot: Snapshot) -> Iterator[str]:
+    nodes, storage = snapshot.nodes, snapshot.storage
+    if is_bound(claim):
+        volume = storage.volumes[claim.spec.volume_name]
+        yield from (f"claim {claim.name}: volume {volume.name}: {said}" for said in _out_of_reach(nodes, volume, row))
+        return
+    its_class = storage.class_of(claim)
+    if not _can_be_made(nodes, claim, its_class)[row]:
+        yield f"claim {claim.name}: {_cannot_be_made(nodes, claim, its_class, row)}"
+
+
+def _out_of_reach(nodes: Nodes, volume: PersistentVolume, row: int) -> Iterator[str]:
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None and not _reachable(nodes, volume)[row]:
+        yield from unmet_selector(nodes, affinity.required, row)
+    elif _in_other_zone(nodes, volume)[row]:
+        for key in ZONE_LABELS:
+            value = volume.labels.get(key)
+            if value is not None and not nodes.labels.column(key).one_of(value.split("__"))[row]:
+                yield f"{key}={value}: {has(nodes, key, row)}"
+
+
+def _cannot_be_made(nodes: Nodes, claim: PersistentVolumeClaim, its_class: StorageClass | None, row: int) -> str:
+    if its_class is None:
+        return "its storage class is not there"
+    if its_class.provisioner == NO_PROVISIONER:
+        return f"nobody makes volumes of class {its_class.name}"
+    if not _allowed_by(nodes, its_class)[row]:
+        return f"allowedTopologies of class {its_class.name} leave the node out"
+    return f"its volume is made for node {claim.annotations.get(SELECTED_NODE)}"
 
 
 def _can_be_made(nodes: Nodes, claim: PersistentVolumeClaim, its_class: StorageClass | None) -> Mask:
