@@ -318,9 +318,10 @@ class PodKeeper:
         """What it became by what was done; where it is gone by then, what was planned to be told. Both of one moment: a guest that
         was taken over since, with the state from before, would be one that its migration has done with and that never ran."""
         plan = outcome.plan
-        if plan.shown is not None and ("remove" in plan.actions or not plan.actions):
+        if plan.shown is not None and not plan.actions:
             return plan.shown, outcome.moving
-        return work.status(pod.uid) or plan.shown, self._moving(pod, site)
+        ended = plan.shown if "remove" in plan.actions else None
+        return ended or work.status(pod.uid) or plan.shown, self._moving(pod, site)
 
     def _health(self, pod: Pod, status: GuestStatus | None, moving: Moving, site: Site) -> Health:
         if site.guests is None or site.work_for(pod) is not site.guests:
