@@ -80,6 +80,7 @@ async def test_each_write_is_told_once_and_in_order(client: Client, namespace: s
         assert told == list(zip([None, *versions], [*versions, None], strict=True))
 
 
+@pytest.mark.slow
 async def test_a_write_that_the_selection_leaves_out_is_seen_within_seconds(client: Client, namespace: str) -> None:
     async with running(client, Selection(namespace, labels="colour=red")) as cache:
         await seen(cache, await create(client, namespace, "a", colour="red"))

@@ -82,6 +82,7 @@ async def _leads(port: int) -> bool:
     return 'leader_election_master_status{name="' in (text := (await _asked(port, "/metrics"))[1]) and 'one"} 1.0' in text
 
 
+@pytest.mark.slow
 async def test_of_two_programs_one_leads_and_a_clean_stop_hands_over(
     engine: Engine, api: Api, namespace: str, tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ async def test_of_two_programs_one_leads_and_a_clean_stop_hands_over(
         assert "holderIdentity" not in (await api.get(LEASES, "one", namespace)).ok["spec"]
 
 
+@pytest.mark.slow
 async def test_what_a_cluster_has_already_is_not_run_beside_it(engine: Engine, namespace: str, tmp_path: Path) -> None:
     """Whatever the kubeconfig leads to: two who keep ReplicaSets would undo each other's work."""
     async with two_programs(engine, namespace, tmp_path) as programs:
@@ -124,6 +126,7 @@ async def test_what_a_cluster_has_already_is_not_run_beside_it(engine: Engine, n
         assert found.isdisjoint({"replica-sets", "deployments"})
 
 
+@pytest.mark.slow
 async def test_a_killed_leader_is_followed_and_nothing_is_done_twice(
     engine: Engine, namespace: str, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -135,6 +138,7 @@ async def test_a_killed_leader_is_followed_and_nothing_is_done_twice(
         assert await ledger.terms() == [first, second]
 
 
+@pytest.mark.slow
 async def test_a_stopped_leader_that_wakes_up_does_nothing_any_more(
     engine: Engine, namespace: str, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -158,6 +162,7 @@ async def _said(candidate: Candidate, words: str) -> bool:
     return words in candidate.log.read_text()
 
 
+@pytest.mark.slow
 async def test_an_api_server_that_goes_and_comes_back_finds_one_leader(
     engine: Engine, namespace: str, ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -190,6 +195,7 @@ def _refused(*arguments: str) -> tuple[int, str]:
     return answer.returncode, answer.stderr.strip()
 
 
+@pytest.mark.slow
 def test_a_kubeconfig_that_cannot_be_used_is_said_in_a_sentence(tmp_path: Path) -> None:
     missing, broken = tmp_path / "missing", tmp_path / "broken"
     broken.write_text("- not: [a kubeconfig")

@@ -267,6 +267,7 @@ async def _clear_away(api: Api, name: str, disk: Disk) -> None:
     await api.patch(VOLUMES, disk.volume, {"metadata": {"finalizers": None}})
 
 
+@pytest.mark.slow
 async def test_an_agent_that_is_started_again_obeys_no_order_that_is_not_vouched_for(
     engine: Engine, api: Api, namespace: str, elsewhere: str, unique: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ async def test_told_to_stop_it_leaves_its_node_and_pods(api: Api, program: Progr
     assert (await api.get(PODS, "mine", namespace)).ok["status"]["phase"] == "Running"
 
 
+@pytest.mark.slow
 async def test_a_deleted_node_ends_its_guests_before_it_comes_back(api: Api, program: Program, namespace: str) -> None:
     """Deleting a Node says that its guests may be started elsewhere."""
     program.start()
@@ -194,6 +195,7 @@ async def test_the_identity_of_another_node_is_refused_with_a_sentence(engine: E
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -225,6 +227,7 @@ def mortal(engine: Engine, tmp_path: Path) -> Iterator[Restartable]:
         yield made
 
 
+@pytest.mark.slow
 async def test_an_api_server_that_restarts_is_waited_for(mortal: Restartable, tmp_path: Path, unique: Any) -> None:
     program = Program(mortal.engine, tmp_path, unique("node"))
     try:
@@ -266,6 +269,7 @@ async def fleet_kubeconfig(api: Api, engine: Engine, tmp_path: Path) -> AsyncIte
     yield write_kubeconfig(tmp_path / "fleet.kubeconfig", cluster_of(engine), {"token": token})
 
 
+@pytest.mark.slow
 async def test_a_fleet_of_simulated_nodes_has_one_account(
     api: Api, program: Program, fleet_kubeconfig: Path, namespace: str
 ) -> None:

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.behaviour.clients import cluster_of, write_kubeconfig
 from tests.behaviour.test_node_agents import Program, ready
 from tests.engines.api import Api, Json
@@ -55,6 +57,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
 
 
+@pytest.mark.slow
 async def test_the_documented_way_leads_to_a_ready_node(
     api: Api, engine: Engine, tmp_path: Path, unique: Callable[..., str]
 ) -> None:

@@ -56,6 +56,7 @@ async def test_version_zero_is_anything_the_server_has(api: Api, namespace: str)
     assert (await api.get(SECRETS, "a", namespace, resourceVersion="0")).code in (200, 404)
 
 
+@pytest.mark.slow
 async def test_a_version_from_the_future_is_a_timeout_with_a_cause(api: Api, namespace: str) -> None:
     _, after = await write_twice(api, namespace)
     future = str(int(after) + 1_000_000)

@@ -146,6 +146,7 @@ async def _is_gone(client: Client, resource: Anything, key: Key) -> bool:
 REST = 900.0
 
 
+@pytest.mark.slow
 def test_nobody_remembers_for_ever_what_has_gone(first_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # What may be kept for a while is kept for less, so that a few rounds show whether it goes.
     for module, name in (

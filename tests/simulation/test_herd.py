@@ -16,6 +16,7 @@ test_an_end_survives_the_faults_of_nodes = matrix_for(STOPPED, NODES, every=5)
 test_a_pause_and_a_lost_pod_survive_the_faults_of_nodes = matrix_for(PAUSED, NODES, every=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
 def test_no_guest_runs_twice_whatever_the_weather(number: int, seed: int) -> None:
     chosen = seed * 1000 + number

@@ -114,6 +114,7 @@ every_loss = pytest.mark.parametrize("keeps_notes", [True, False], ids=["notes k
 every_victim = pytest.mark.parametrize("victims", [("node-1",), ("node-2",), NAMES], ids="+".join)
 
 
+@pytest.mark.slow
 @every_loss
 @every_victim
 def test_guests_that_are_lost_while_they_are_started_and_moved_are_started_again(
@@ -159,6 +160,7 @@ async def start_by_hand(client: Client) -> None:
     await client.patch(MACHINES, scenario.KEY, {"metadata": {"annotations": {"herder.dev/start-requested": "now"}}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategy", "word", "guests"), STRATEGIES, ids=lambda one: str(one))
 @pytest.mark.parametrize("moves", [0, 1, 2])
 def test_a_machine_that_is_restored_runs_again_as_its_run_strategy_says(

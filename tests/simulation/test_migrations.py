@@ -1,5 +1,7 @@
 """Migrations at the mercy of every fault at every write of the controllers, and limits that hold whatever happens."""
 
+import pytest
+
 from herder.rules.migration import Limits
 from tests.simulation.cluster import CONTROLLERS
 from tests.simulation.faults import ClockJumpsAhead, TooSlow
@@ -12,6 +14,7 @@ from tests.simulation.outcome import differences
 test_moves_survive_the_faults_of_controllers = matrix_for(MOVED, every=12, but=(ClockJumpsAhead,))
 
 
+@pytest.mark.slow
 def test_a_status_that_arrives_late_does_not_take_the_place_of_a_newer_one(seed: int) -> None:
     """What the nodes told on the way is told once: nobody could find it out again."""
     clean = play(MOVED, seed)
@@ -21,6 +24,7 @@ def test_a_status_that_arrives_late_does_not_take_the_place_of_a_newer_one(seed:
     assert not found, "\n".join(found[:10])
 
 
+@pytest.mark.slow
 def test_no_limit_is_ever_exceeded(seed: int) -> None:
     crowded = crowd(seed)
     assert not crowded.wrong, "\n".join(crowded.wrong[:10])

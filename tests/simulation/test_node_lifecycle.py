@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from herder.api import labels
 from herder.api.world import timestamp
@@ -137,6 +138,7 @@ def lived(seed: int, story: Callable[[World], Awaitable[None]]) -> None:
     assert simulate(seed, main, scenario.STARTED_AND_RESTARTED.kinds, traced=False) == []
 
 
+@pytest.mark.slow
 def test_a_machine_on_a_node_that_is_cut_off_waits_for_it_or_for_its_fencing(seed: int) -> None:
     async def story(world: World) -> None:
         first = await world.home()
@@ -161,6 +163,7 @@ def test_a_machine_on_a_node_that_is_cut_off_waits_for_it_or_for_its_fencing(see
     lived(seed, story)
 
 
+@pytest.mark.slow
 def test_a_node_that_is_back_in_time_keeps_its_machine(seed: int) -> None:
     async def story(world: World) -> None:
         first = await world.home()
@@ -176,6 +179,7 @@ def test_a_node_that_is_back_in_time_keeps_its_machine(seed: int) -> None:
     lived(seed, story)
 
 
+@pytest.mark.slow
 def test_when_all_nodes_are_away_nobody_is_evicted(seed: int) -> None:
     async def story(world: World) -> None:
         first = await world.home()

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.simulation.example.scenario import FLOCKS_IN_A_STORM
 from tests.simulation.matrix import play
 from tests.simulation.outcome import differences
@@ -21,6 +23,7 @@ def _hashes_elsewhere(seed: int) -> list[str]:
     return [process.communicate()[0].strip() for process in running]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_also_under_another_hash_seed(seed: int) -> None:
     here = hash_of(play(FLOCKS_IN_A_STORM, seed, storm(seed), traced=True).trace)
     assert _hashes_elsewhere(seed) == [here, here]

@@ -71,6 +71,7 @@ def _spawned(names: tuple[str, ...]) -> Iterator[tuple[Path, Function, ast.Call]
                 yield path, function, node
 
 
+@pytest.mark.slow
 def test_every_task_is_watched() -> None:
     seen = 0
     for path, function, call in _spawned(SPAWNING):
@@ -81,12 +82,14 @@ def test_every_task_is_watched() -> None:
     assert seen > 30, "the source was not found"
 
 
+@pytest.mark.slow
 def test_every_thread_is_watched() -> None:
     for path, function, call in _spawned(("Thread",)):
         here = (str(path.relative_to(HERDER)), function.name)
         assert here in THREADS_BY_HAND, f"{path.relative_to(HERDER)}:{call.lineno}: use herder.kit.tasks.keep_thread"
 
 
+@pytest.mark.slow
 def test_every_wait_that_is_doubled_is_bounded() -> None:
     for path in sorted(HERDER.rglob("*.py")):
         if path == HERDER / "api" / "backoff.py":

@@ -11,6 +11,7 @@ from herder.api.registry import KINDS, MIGRATION, info_of
 CHECKED_IN = Path(__file__).parents[3] / "deploy" / "crds"
 
 
+@pytest.mark.slow
 def test_the_files_are_what_the_types_say() -> None:
     assert crds.stale(CHECKED_IN) == []
 

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from herder.api.world import RealWorld
 from herder.app.inside import InsideTransport
 from herder.controllers.launchers import has_changed
@@ -16,6 +18,7 @@ WHERE = Key("default", "target")
 TARGET = {"metadata": {"name": "target"}, "spec": {"containers": [{"name": "compute", "image": "x"}]}}
 
 
+@pytest.mark.slow
 async def test_a_target_that_has_changed_since_the_cache_saw_it_is_looked_at_again(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         client = Client(InsideTransport(inside.router, "test", user=ENGINE), "test")

@@ -59,6 +59,7 @@ def at_a_desk(scenario: Callable[[Desk], Awaitable[None]]) -> None:
     in_virtual_time(run())
 
 
+@pytest.mark.slow
 def test_what_is_told_is_an_event_that_says_everything() -> None:
     async def scenario(desk: Desk) -> None:
         assert samples(desk.registry, "herder_events_total") == {("herder.dev/controllers", result): 0 for result in EVENT_RESULTS}
@@ -150,6 +151,7 @@ def test_repetitions_above_the_limit_are_counted_and_go_with_the_next_write() ->
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_telling_never_waits_and_what_is_too_much_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_WAITING", 500)
 
@@ -169,6 +171,7 @@ def tell_of_many(desk: Desk, count: int) -> None:
         desk.recorder.normal(thing(f"thing-{number}"), "Told", "One of many.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("took", "rest"), [(0.0, 0.0), (0.02, 0.08), (5.0, 1.0)])
 def test_where_writes_take_long_there_is_time_for_others_between_them(took: float, rest: float) -> None:
     async def scenario(desk: Desk) -> None:
@@ -184,6 +187,7 @@ def test_where_writes_take_long_there_is_time_for_others_between_them(took: floa
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_at_the_end_there_is_nothing_to_rest_for() -> None:
     async def scenario(desk: Desk) -> None:
         clock = asyncio.get_running_loop().time
@@ -209,6 +213,7 @@ def test_objects_of_two_kinds_are_two_whatever_they_are_called() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_what_is_told_about_one_object_keeps_its_order() -> None:
     async def scenario(desk: Desk) -> None:
         for note in ("First.", "Second.", "Third."):
@@ -233,6 +238,7 @@ def test_a_server_that_is_away_for_a_minute_misses_nothing() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_a_write_whose_answer_was_lost_is_one_event() -> None:
     async def scenario(desk: Desk) -> None:
         desk.line.deaf = True
@@ -258,6 +264,7 @@ def test_an_event_that_has_gone_is_made_anew_with_its_count() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_what_the_server_refuses_is_dropped_and_the_next_is_written() -> None:
     async def scenario(desk: Desk) -> None:
         lost: Any = msgspec.json.decode(b'{"metadata":{"name":"x","namespace":"no-such-namespace","uid":"u"}}', type=core.ConfigMap)
@@ -285,6 +292,7 @@ def test_whatever_is_told_it_fits_and_never_fails_the_caller() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_both_groups_show_the_series() -> None:
     async def scenario(desk: Desk) -> None:
         for _ in range(3):

@@ -14,6 +14,7 @@ from herder.server.request import ENGINE
 from tests.unit.server.inside import engine_inside
 
 
+@pytest.mark.slow
 async def test_a_watch_and_a_page_from_before_the_compaction_have_expired(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside, Client(InsideTransport(inside.router, "test", user=ENGINE), "test") as client:
         for name in ("a", "b", "c"):

@@ -155,6 +155,7 @@ def test_what_fails_again_and_again_is_a_condition_and_one_event() -> None:
     on_stage(scenario)
 
 
+@pytest.mark.slow
 def test_it_goes_when_a_reconcile_succeeds() -> None:
     async def scenario(stage: Stage) -> None:
         stage.controller.error = refused
@@ -199,6 +200,7 @@ def test_a_new_process_says_nothing_twice() -> None:
     on_stage(scenario)
 
 
+@pytest.mark.slow
 def test_a_controllers_own_status_and_the_condition_leave_each_other_alone() -> None:
     ready = {"type": "Ready", "status": "False", "reason": "GuestStarting", "message": ""}
 
@@ -233,6 +235,7 @@ def test_what_passes_within_a_second_is_not_shown() -> None:
     on_stage(scenario)
 
 
+@pytest.mark.slow
 def test_what_is_ordinary_is_not_shown_however_often_it_happens() -> None:
     async def scenario(stage: Stage) -> None:
         stage.controller.error = lambda: Conflict(409, "Conflict", "somebody was faster")
@@ -255,6 +258,7 @@ def test_what_asks_to_be_looked_at_again_has_neither_failed_nor_succeeded() -> N
     on_stage(scenario)
 
 
+@pytest.mark.slow
 def test_a_sentence_that_is_another_one_each_time_is_rewritten_ever_more_rarely() -> None:
     async def scenario(stage: Stage) -> None:
         stage.controller.error = lambda: Invalid(422, "Invalid", f"the pod is invalid, number {stage.controller.looks}")

@@ -326,6 +326,7 @@ _NONSENSE = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=_NONSENSE)
 def test_no_document_does_more_than_be_refused(tmp_path: Path, document: Any) -> None:

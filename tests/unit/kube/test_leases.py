@@ -109,6 +109,7 @@ def on_a_field(scenario: Callable[[Field], Awaitable[None]]) -> None:
     in_virtual_time(run())
 
 
+@pytest.mark.slow
 def test_one_of_two_leads_and_the_lease_says_so() -> None:
     async def scenario(field: Field) -> None:
         first, second = field.enter("first"), field.enter("second")
@@ -126,6 +127,7 @@ def test_one_of_two_leads_and_the_lease_says_so() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_clean_stop_hands_over_at_once() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -139,6 +141,7 @@ def test_a_clean_stop_hands_over_at_once() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_stop_in_the_middle_of_a_renewal_hands_over_at_once() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -155,6 +158,7 @@ def test_a_stop_in_the_middle_of_a_renewal_hands_over_at_once() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_the_work_has_ended_before_the_lease_is_given_back() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -169,6 +173,7 @@ def test_the_work_has_ended_before_the_lease_is_given_back() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_leader_that_cannot_renew_has_stopped_before_another_begins() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -187,6 +192,7 @@ def test_a_leader_that_cannot_renew_has_stopped_before_another_begins() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_dead_leader_is_replaced_when_its_lease_has_run_out() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -197,6 +203,7 @@ def test_a_dead_leader_is_replaced_when_its_lease_has_run_out() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_renewals_whose_answers_are_lost_cost_the_lead_and_never_double_it() -> None:
     async def scenario(field: Field) -> None:
         first, _ = field.enter("first"), field.enter("second")
@@ -210,6 +217,7 @@ def test_renewals_whose_answers_are_lost_cost_the_lead_and_never_double_it() -> 
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_for_less_than_the_deadline_changes_nothing() -> None:
     async def scenario(field: Field) -> None:
         first, second = field.enter("first"), field.enter("second")
@@ -224,6 +232,7 @@ def test_a_server_that_is_away_for_less_than_the_deadline_changes_nothing() -> N
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", [-3600.0, -2.0, 7.0, 3600.0])
 def test_a_clock_that_is_set_makes_nobody_lead_beside_another(jump: float) -> None:
     async def scenario(field: Field) -> None:
@@ -242,6 +251,7 @@ def test_a_clock_that_is_set_makes_nobody_lead_beside_another(jump: float) -> No
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_renewal_is_seen_even_where_the_clock_stands_still() -> None:
     async def scenario(field: Field) -> None:
         class Stopped(VirtualWorld):
@@ -280,6 +290,7 @@ def test_a_stopped_process_finds_out_before_it_writes() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_machine_that_slept_writes_nothing_until_it_has_renewed() -> None:
     """The loop's time stands still while a machine sleeps; only its clock tells."""
 
@@ -294,6 +305,7 @@ def test_a_machine_that_slept_writes_nothing_until_it_has_renewed() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_lease_that_was_deleted_is_made_anew_by_its_leader() -> None:
     async def scenario(field: Field) -> None:
         field.enter("first")
@@ -306,6 +318,7 @@ def test_a_lease_that_was_deleted_is_made_anew_by_its_leader() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_lease_of_another_elector_is_respected_for_as_long_as_it_says() -> None:
     """As client-go writes it; this one promises to renew only once a minute."""
 
@@ -329,6 +342,7 @@ def test_a_lease_of_another_elector_is_respected_for_as_long_as_it_says() -> Non
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_lease_taken_from_under_a_leader_ends_its_work_at_its_next_renewal() -> None:
     async def scenario(field: Field) -> None:
         field.enter("first")
@@ -339,6 +353,7 @@ def test_a_lease_taken_from_under_a_leader_ends_its_work_at_its_next_renewal() -
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_of_two_who_try_at_once_one_gets_a_conflict() -> None:
     async def scenario(field: Field) -> None:
         one = field.enter("first")
@@ -354,6 +369,7 @@ def test_of_two_who_try_at_once_one_gets_a_conflict() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_work_that_ends_by_itself_gives_the_lease_back_and_says_how_it_ended() -> None:
     async def run() -> None:
         world = VirtualWorld()
@@ -370,6 +386,7 @@ def test_work_that_ends_by_itself_gives_the_lease_back_and_says_how_it_ended() -
     in_virtual_time(run())
 
 
+@pytest.mark.slow
 def test_work_that_does_not_end_is_reported_before_others_may_begin() -> None:
     async def run() -> None:
         world = VirtualWorld()

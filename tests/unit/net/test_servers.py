@@ -32,6 +32,7 @@ async def healthy(url: str, tls: ssl.SSLContext | None = None) -> str:
         return (await answer.text()).strip()
 
 
+@pytest.mark.slow
 async def test_the_api_server_reaches_a_node_however_many_say_nothing(tmp_path: Path) -> None:
     authority = Authority.make()
     (tmp_path / "ca").write_bytes(authority.pair.certificate)
@@ -50,6 +51,7 @@ async def test_the_api_server_reaches_a_node_however_many_say_nothing(tmp_path: 
     await endpoint.stop()
 
 
+@pytest.mark.slow
 async def test_it_reaches_the_webhook(tmp_path: Path) -> None:
     server = ReviewServer([], Metrics(CollectorRegistry()), limits=limits_of(FEW, strangers=FEW))
     server.show(Authority.make().server(("127.0.0.1",)))

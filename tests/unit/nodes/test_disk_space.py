@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import msgspec
+import pytest
 from prometheus_client import CollectorRegistry
 
 from herder.api import reasons
@@ -47,6 +48,7 @@ async def pressure(inside: Inside) -> tuple[str, str]:
     return told["status"], told["reason"]
 
 
+@pytest.mark.slow
 async def test_a_node_says_that_its_storage_is_full_and_that_it_is_not_any_more(tmp_path: Path) -> None:
     disk = Measured(50)
     space = DiskSpace(tmp_path, parse_reserve("8Gi"), disk)

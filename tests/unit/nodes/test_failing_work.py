@@ -168,6 +168,7 @@ async def node(tmp_path: Path) -> AsyncGenerator[Site]:
             await asyncio.wait([task])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(ERRORS))
 @pytest.mark.parametrize("step", ["start", "prepare"])
 async def test_what_a_start_meets_is_on_the_pod_and_the_pod_can_be_deleted(tmp_path: Path, step: str, words: str) -> None:
@@ -183,6 +184,7 @@ async def test_what_a_start_meets_is_on_the_pod_and_the_pod_can_be_deleted(tmp_p
         await site.is_gone()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["start", "prepare"])
 async def test_what_goes_away_by_itself_is_over_as_soon_as_it_does(tmp_path: Path, step: str) -> None:
     async with node(tmp_path) as site:
@@ -281,6 +283,7 @@ async def test_what_the_power_button_meets_does_not_keep_a_guest_from_being_swit
         assert site.runtime.guests() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(ERRORS))
 async def test_what_an_end_meets_is_on_the_pod_until_it_has_ended(tmp_path: Path, words: str) -> None:
     async with node(tmp_path) as site:
@@ -295,6 +298,7 @@ async def test_what_an_end_meets_is_on_the_pod_until_it_has_ended(tmp_path: Path
         assert site.runtime.guests() == []
 
 
+@pytest.mark.slow
 async def test_a_pod_that_is_gone_before_its_guest_has_its_guest_ended_however_often_that_fails(tmp_path: Path) -> None:
     async with node(tmp_path) as site:
         uid = await site.pod()
@@ -316,6 +320,7 @@ async def test_a_pod_that_is_gone_before_its_guest_has_its_guest_ended_however_o
         await eventually(ended, patience=30)
 
 
+@pytest.mark.slow
 async def test_what_a_guest_that_runs_meets_is_told_and_ends_nothing(tmp_path: Path) -> None:
     async with node(tmp_path) as site:
         site.runtime.fails["pause"] = QMPError("QEMU did not answer stop in 30 s")
@@ -331,6 +336,7 @@ async def test_what_a_guest_that_runs_meets_is_told_and_ends_nothing(tmp_path: P
         await eventually(paused, patience=30)
 
 
+@pytest.mark.slow
 async def test_a_start_that_fails_is_not_tried_more_often_because_its_pod_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

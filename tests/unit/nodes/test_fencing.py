@@ -181,6 +181,7 @@ async def has_guest(inside: Inside, runtime: Outliving) -> str:
     return uid
 
 
+@pytest.mark.slow
 async def test_a_node_that_is_deleted_stays_until_its_last_guest_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "PATIENCE", 0.1)
     async with engine_inside(tmp_path) as inside:

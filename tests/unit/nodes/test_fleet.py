@@ -19,6 +19,7 @@ from tests.engines.waiting import eventually
 from tests.unit.server.inside import engine_inside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("heartbeat", "lasts"), [(None, 48), (5.0, 20)])
 async def test_leases_of_many_last_longer_unless_it_is_said_how_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heartbeat: float | None, lasts: int

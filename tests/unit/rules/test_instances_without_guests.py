@@ -135,6 +135,7 @@ def runs(one: Pod) -> bool:
     return there and one.status.phase not in ENDED_PHASES and report is not None and report.state == "Running"
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(
     launcher=st.one_of(st.none(), about),

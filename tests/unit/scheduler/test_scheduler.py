@@ -38,6 +38,7 @@ def test_pods_of_other_schedulers_are_left_alone() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_the_pod_of_an_instance_that_is_gone_is_not_placed() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")
@@ -136,6 +137,7 @@ def test_gates_hold_a_pod_until_the_last_is_gone() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_an_answer_that_got_lost_does_not_free_the_room() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", cpu="2")
@@ -228,6 +230,7 @@ def test_a_pod_waits_for_its_claim_and_goes_where_the_volume_is() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_late_volume_is_asked_for_at_the_chosen_node_whose_room_is_kept() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", cpu="2")
@@ -350,6 +353,7 @@ def _claim(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "disk"}, "spec": whole}
 
 
+@pytest.mark.slow
 def test_a_pod_that_cannot_be_placed_by_a_mistake_of_ours_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError("division by zero")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from herder.server.request import ENGINE, Request, Response
 from tests.unit.server.inside import engine_inside
 
@@ -11,6 +13,7 @@ JOB = (
 )
 
 
+@pytest.mark.slow
 async def test_what_is_probably_not_meant_is_said_and_done(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as engine:
         path = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"

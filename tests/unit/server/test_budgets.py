@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from herder.api.world import timestamp
 from herder.server.budgets import BUDGETS
 from herder.server.housekeeping.budgets import DELETION_SECONDS
@@ -51,6 +53,7 @@ async def evict(inside: Inside, name: str) -> tuple[int, Json]:
     return await inside.ask("POST", f"{PODS}/{name}/eviction", body)
 
 
+@pytest.mark.slow
 async def test_an_eviction_that_never_became_a_deletion_is_forgotten(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:
@@ -76,6 +79,7 @@ async def told(inside: Inside, reason: str) -> Json:
     return await eventually(look)
 
 
+@pytest.mark.slow
 async def test_what_is_told_of_one_budget_has_an_end(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await budget(inside, "x", 0)
@@ -109,6 +113,7 @@ async def touch(inside: Inside, value: str) -> None:
     await becomes(inside, value, 0)
 
 
+@pytest.mark.slow
 async def test_a_pod_is_said_to_go_for_two_minutes_and_no_longer(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:
@@ -126,6 +131,7 @@ async def test_a_pod_is_said_to_go_for_two_minutes_and_no_longer(tmp_path: Path)
         await eventually(unsaid)
 
 
+@pytest.mark.slow
 async def test_also_one_whose_time_was_over_while_nobody_looked(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:
@@ -158,6 +164,7 @@ async def test_a_budget_that_nobody_has_counted_yet_refuses(tmp_path: Path) -> N
         assert body["details"]["causes"] == [cause]
 
 
+@pytest.mark.slow
 async def test_counting_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await pod(inside, "a", "x")
@@ -168,6 +175,7 @@ async def test_counting_goes_on_after_a_restart(tmp_path: Path) -> None:
         await becomes(inside, "x", 2)
 
 
+@pytest.mark.slow
 async def test_thousands_of_budgets_do_not_slow_each_other_down(tmp_path: Path) -> None:
     """One budget per pod, as virtual machines have them: a change of one pod looks at one budget."""
     async with engine_inside(tmp_path) as inside:

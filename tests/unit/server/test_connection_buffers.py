@@ -8,6 +8,8 @@ import ssl
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from herder.server.http import HttpServer, server_context
 from tests.engines.certificates import Authority
 from tests.unit.server.inside import engine_inside
@@ -22,6 +24,7 @@ def connect(port: int, authority: Path) -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1")
 
 
+@pytest.mark.slow
 async def test_a_thousand_open_connections_would_take_less_than_128_mib(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     serving = authority.sign("serving")

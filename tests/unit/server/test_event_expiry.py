@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from herder.server.housekeeping.expiry import KEEP_SECONDS, SLICE, Expiry
 from tests.unit.server.inside import Inside, StillWorld, config_map, engine_inside
 
@@ -42,6 +44,7 @@ async def test_an_event_goes_an_hour_after_its_last_write(tmp_path: Path) -> Non
         assert (await engine.ask("GET", "/api/v1/namespaces/default/configmaps/stays"))[0] == 200
 
 
+@pytest.mark.slow
 async def test_watchers_are_told(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:
@@ -63,6 +66,7 @@ async def test_a_finalizer_does_not_hold_an_event(tmp_path: Path) -> None:
         assert await names(engine) == []
 
 
+@pytest.mark.slow
 async def test_after_a_restart_the_times_in_the_events_decide(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:
@@ -80,6 +84,7 @@ async def test_after_a_restart_the_times_in_the_events_decide(tmp_path: Path) ->
         assert await expire(engine) == 2
 
 
+@pytest.mark.slow
 async def test_many_go_slice_by_slice(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+import pytest
 
 from herder.kube.transport import Call
 from herder.kube.unix import SocketTransport
@@ -16,6 +17,7 @@ from tests.unit.server.inside import config_map, engine_inside
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
+@pytest.mark.slow
 async def test_too_many_requests_at_once_are_told_to_come_back(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         inside.router.most_in_flight = 0
@@ -26,6 +28,7 @@ async def test_too_many_requests_at_once_are_told_to_come_back(tmp_path: Path) -
         assert (await inside.ask("POST", MAPS, config_map("a")))[0] == 201
 
 
+@pytest.mark.slow
 async def test_our_own_processes_are_heard_whatever_people_do(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         inside.router.most_in_flight = 0
@@ -48,6 +51,7 @@ async def test_our_own_processes_are_heard_whatever_people_do(tmp_path: Path) ->
             await server.stop()
 
 
+@pytest.mark.slow
 async def test_who_waits_for_a_node_takes_no_place_of_those_who_do_not(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         inside.router.most_in_flight = 0
@@ -58,6 +62,7 @@ async def test_who_waits_for_a_node_takes_no_place_of_those_who_do_not(tmp_path:
             assert (await inside.ask("GET", path))[0] == 429
 
 
+@pytest.mark.slow
 async def test_without_credentials_only_health_and_version_are_told(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         assert (await inside.ask("GET", "/version", user=ANONYMOUS))[0] == 200

@@ -18,6 +18,7 @@ def _refuses(machine: Json, old: Json | None = None) -> list[Problem]:
     return [invalid("spec", 1, "a newer rule")] if "early" in machine["metadata"].get("labels", {}) else []
 
 
+@pytest.mark.slow
 async def test_it_can_be_labelled_reported_on_and_ended_but_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(validation.VALIDATORS, ("kubevirt.io", "VirtualMachine"), _refuses)
     metadata: Json = {"name": "a", "finalizers": ["example.com/hold"]}

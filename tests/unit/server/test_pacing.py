@@ -57,6 +57,7 @@ async def test_those_who_wait_are_woken_together_at_the_end_of_the_while() -> No
     assert [one.woken for one in sleepers] == [1] * 5
 
 
+@pytest.mark.slow
 async def test_a_watcher_gets_all_that_was_written_at_once_in_order(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as engine:
         events = engine.watch(f"{MAPS}?watch=1&resourceVersion={engine.store.revision}")
@@ -70,6 +71,7 @@ async def test_a_watcher_gets_all_that_was_written_at_once_in_order(tmp_path: Pa
         assert [event["object"]["metadata"]["name"] for event in seen] == names
 
 
+@pytest.mark.slow
 async def test_a_watch_that_asked_for_no_bookmarks_sleeps_until_something_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,11 +104,13 @@ async def answer_to_a_drip(door: Door, beginning: bytes) -> bytes:
         return await ended
 
 
+@pytest.mark.slow
 async def test_a_head_that_comes_a_byte_at_a_time_is_cut_off(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=0.2, body=LONG, taking=LONG)) as open_door:
         assert await answer_to_a_drip(open_door, b"GET /version HTTP/1.1\r\nX-Slow: ") == b""
 
 
+@pytest.mark.slow
 async def test_so_is_the_second_on_a_connection_and_one_that_says_nothing(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=0.2, body=LONG, taking=LONG)) as open_door:
         told = await answer_to_a_drip(open_door, b"GET /version HTTP/1.1\r\nHost: x\r\n\r\nGET /version HTTP/1.1\r\nX-Slow: ")
@@ -118,6 +120,7 @@ async def test_so_is_the_second_on_a_connection_and_one_that_says_nothing(tmp_pa
             assert await reader.read() == b""
 
 
+@pytest.mark.slow
 async def test_a_body_that_comes_a_byte_at_a_time_is_refused(tmp_path: Path) -> None:
     head = f"POST {MAPS} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n".encode()
     async with door(tmp_path, Patience(head=LONG, body=0.2, taking=LONG)) as open_door:
@@ -126,12 +129,14 @@ async def test_a_body_that_comes_a_byte_at_a_time_is_refused(tmp_path: Path) -> 
         assert b"the body of the request was not whole after 0.2 s" in told
 
 
+@pytest.mark.slow
 async def test_who_does_not_take_a_large_answer_is_let_go(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=LONG, body=LONG, taking=0.2)) as open_door:
         await open_door.fill("big", 4)
         await until_hung_up(await open_door.deaf(f"GET {MAPS}"))
 
 
+@pytest.mark.slow
 async def test_who_does_not_take_what_it_watches_is_let_go_and_who_waits_is_not(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=LONG, body=LONG, taking=0.2)) as open_door:
         reader, writer = await open_door.open()
@@ -147,6 +152,7 @@ async def test_who_does_not_take_what_it_watches_is_let_go_and_who_waits_is_not(
         writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_line", ["GET /version", f"GET {MAPS}?watch=1", f"POST {MAPS}"])
 async def test_a_connection_that_is_being_closed_when_the_answer_comes_is_no_fault_of_ours(
     tmp_path: Path, request_line: str, caplog: pytest.LogCaptureFixture

@@ -102,6 +102,7 @@ STORY: list[tuple[str, str, str, bytes, str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_they_are_answered_as_by_the_other_server(tmp_path: Path) -> None:
     """A header that it does not know makes a connection the other server's."""
     async with door(tmp_path / "one") as ours, door(tmp_path / "two") as other:
@@ -129,6 +130,7 @@ async def test_one_connection_serves_many_writes_and_then_something_else(tmp_pat
         writer.close()
 
 
+@pytest.mark.slow
 async def test_a_long_answer_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of those that are deleted together all are told, and the engine would rather tell many in pieces."""
     monkeypatch.setattr(presenting, "STREAM_ABOVE", 0)
@@ -140,6 +142,7 @@ async def test_a_long_answer_is_whole(tmp_path: Path, monkeypatch: pytest.Monkey
         assert [one["metadata"]["name"] for one in msgspec.json.decode(body)["items"]] == [f"m{number}" for number in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 4, 30, 90, -1])
 async def test_what_does_not_come_at_once_is_answered_too(tmp_path: Path, cut: int) -> None:
     whole = request("POST", MAPS, named("a"))
@@ -152,6 +155,7 @@ async def test_what_does_not_come_at_once_is_answered_too(tmp_path: Path, cut: i
         writer.close()
 
 
+@pytest.mark.slow
 async def test_a_large_body_is_read_whole_and_one_that_is_too_large_is_refused(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
         large = named("large", '"k":"%s"' % ("x" * 900_000))
@@ -160,6 +164,7 @@ async def test_a_large_body_is_read_whole_and_one_that_is_too_large_is_refused(t
         assert head.startswith("HTTP/1.1 413 ")
 
 
+@pytest.mark.slow
 async def test_requests_that_do_not_wait_for_their_answers_get_them_in_order(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
         reader, writer = await ours.open()
@@ -170,6 +175,7 @@ async def test_requests_that_do_not_wait_for_their_answers_get_them_in_order(tmp
         writer.close()
 
 
+@pytest.mark.slow
 async def test_what_it_sends_while_it_waits_stays_within_reason(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
         ours.inside.router.handle = _never
@@ -187,6 +193,7 @@ async def _never(request: Request) -> Answer:
     raise AssertionError
 
 
+@pytest.mark.slow
 async def test_who_hangs_up_is_not_worked_for(tmp_path: Path) -> None:
     ended = asyncio.Event()
 
@@ -220,6 +227,7 @@ async def test_a_bug_of_ours_is_an_answer_and_the_next_one_is_served(tmp_path: P
         assert second[0].startswith("HTTP/1.1 201 ")
 
 
+@pytest.mark.slow
 async def test_so_is_one_that_is_met_in_the_middle_of_a_long_answer(tmp_path: Path) -> None:
     closed: list[bool] = []
 
@@ -237,6 +245,7 @@ async def test_so_is_one_that_is_met_in_the_middle_of_a_long_answer(tmp_path: Pa
         assert closed == [True, True]
 
 
+@pytest.mark.slow
 async def test_a_server_that_stops_finishes_what_it_has_begun(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
         ours.slow_down(0.2)
@@ -249,6 +258,7 @@ async def test_a_server_that_stops_finishes_what_it_has_begun(tmp_path: Path) ->
         assert await reader.read() == b"" and await idle.read() == b""
 
 
+@pytest.mark.slow
 async def test_one_that_is_silent_for_too_long_is_hung_up_on_but_not_while_it_waits(tmp_path: Path) -> None:
     async with door(tmp_path, Patience(head=0.2, body=3600, taking=3600)) as ours:
         ours.slow_down(0.5)

@@ -27,6 +27,7 @@ def order(name: str, **options: Any) -> Json:
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, "deleteOptions": options}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dry_run", [False, True])
 async def test_an_eviction_leaves_a_pod_that_came_under_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dry_run: bool
@@ -52,6 +53,7 @@ async def test_an_eviction_leaves_a_pod_that_came_under_the_same_name(
         assert "DisruptionTarget" not in [one["type"] for one in found["status"]["conditions"]]
 
 
+@pytest.mark.slow
 async def test_a_deletion_of_many_leaves_what_came_after_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with engine_inside(tmp_path) as inside:
         for name in ("a", "b"):

@@ -239,6 +239,7 @@ STEPS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=3, max_size=8), again=st.integers(1, 3))
 def test_a_renewal_like_the_last_one_does_what_it_would_do_by_itself(both: Both, steps: list[Any], again: int) -> None:

@@ -120,6 +120,7 @@ def cases(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield label, spoilt(name, path, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names_of_examples())
 def test_a_new_object_is_stored_or_refused_alike(oracle: Oracle, name: str) -> None:
     labels, objects = zip(*cases(name), strict=True)
@@ -139,6 +140,7 @@ def stored(name: str) -> dict[str, Any]:
     return obj
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", names_of_examples())
 def test_a_changed_object_is_stored_or_refused_alike(oracle: Oracle, name: str) -> None:
     labels: list[str] = []

@@ -100,6 +100,7 @@ def _complaints(info: KindInfo, spec: Json, path: Path, nonsense: Any) -> list[s
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("info", KINDS, ids=lambda info: info.kind)
 def test_a_refusal_names_the_field_and_the_value_and_says_what_would_be_right(info: KindInfo) -> None:
     spec = _full(info)

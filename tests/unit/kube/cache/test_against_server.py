@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -99,6 +100,7 @@ class Player:
         self.rig.faults.pages_only = not self.rig.faults.pages_only
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(before=st.lists(st.sampled_from(NAMES), unique=True), steps=st.lists(st.tuples(STEPS, PAUSES), min_size=10, max_size=40))
 def test_the_cache_ends_with_what_the_server_has(play: Play, before: list[str], steps: Steps) -> None:

@@ -153,12 +153,14 @@ def test_defaults_come_as_a_patch_in_base64_and_only_where_something_is_missing(
     assert "patchType" not in again
 
 
+@pytest.mark.slow
 @given(NONSENSE, NONSENSE)
 def test_a_patch_makes_the_one_document_of_the_other(old: Any, new: Any) -> None:
     made = apply_json_patch(msgspec.json.decode(msgspec.json.encode(old)), difference(old, new))
     assert msgspec.json.encode(made, order="deterministic") == msgspec.json.encode(new, order="deterministic")
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KINDS), NONSENSE, NONSENSE, st.sampled_from(["CREATE", "UPDATE"]))
 def test_nonsense_in_an_object_never_fails(info: Any, spec: Any, metadata: Any, operation: str) -> None:
     document = {"apiVersion": info.api_version, "kind": info.kind, "metadata": metadata, "spec": spec}

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from herder.api import labels
@@ -82,6 +83,7 @@ async def moved(inside: Inside) -> None:
     assert (await until(inside, "target", "Running"))["migration"]["takenOver"] is True
 
 
+@pytest.mark.slow
 async def test_a_guest_moves_between_the_nodes_of_a_fleet(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside, fleet(inside):
         await moved(inside)
@@ -89,6 +91,7 @@ async def test_a_guest_moves_between_the_nodes_of_a_fleet(tmp_path: Path) -> Non
         assert (told["handedOver"], told["progress"]["percent"]) == (True, 100)
 
 
+@pytest.mark.slow
 async def test_a_guest_that_left_does_not_run_again_when_the_fleet_is_restarted(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         async with fleet(inside):

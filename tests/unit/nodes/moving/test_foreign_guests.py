@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from herder.api import labels
 from tests.engines.waiting import eventually
 from tests.unit.nodes.moving.test_fleet import MIGRATION, fleet, until
@@ -69,6 +71,7 @@ async def go(inside: Inside, namespace: str, name: str, target: str, address: st
     return ended
 
 
+@pytest.mark.slow
 async def test_a_tenants_guest_does_not_go_on_in_the_place_of_somebody_elses(tmp_path: Path) -> None:
     """It would have the other's disks. He knows all that there is to know of the other's migration."""
     async with engine_inside(tmp_path) as inside, fleet(inside):
@@ -96,6 +99,7 @@ async def test_no_pod_of_a_tenant_takes_the_memory_of_somebody_elses_guest(tmp_p
         assert (await report_of(inside, VICTIM, "source"))["state"] == "Running"
 
 
+@pytest.mark.slow
 async def test_a_guest_cannot_say_that_it_is_of_another_namespace(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside, fleet(inside):
         await put(inside, TENANT, "forged", "n1", guest(VICTIM))

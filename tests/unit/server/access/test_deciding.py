@@ -90,6 +90,7 @@ def _group(chance: random.Random) -> Json:
 KINDS = {"roles": "Role", "clusterroles": "ClusterRole", "rolebindings": "RoleBinding", "clusterrolebindings": "ClusterRoleBinding"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 async def test_decisions_follow_every_change(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -154,6 +155,7 @@ async def test_remembering_has_a_bound(tmp_path: Path, monkeypatch: pytest.Monke
         assert access.allows(User("x", ("system:authenticated",)), Attributes("get", "/version"))
 
 
+@pytest.mark.slow
 async def test_roles_that_were_taken_apart_are_whole_again_after_a_start(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         merge = "application/merge-patch+json"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from herder.server.apply import apply, apply_new, owned
@@ -82,6 +83,7 @@ def test_without_force_either_nothing_is_lost_or_nothing_is_done(first: Json, se
         assert fields(stored(applied), "one") == fields(live, "one")
 
 
+@pytest.mark.slow
 @given(specs)
 def test_applying_nothing_takes_everything_away_again(spec: Json):
     live = after(made(spec), None, "one")

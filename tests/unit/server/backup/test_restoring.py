@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from herder.server.backup import BackupWriter
 from herder.server.request import ENGINE, MASTERS, Request, Stream, User
 from tests.engines.waiting import eventually
@@ -53,6 +55,7 @@ async def take(events: AsyncIterator[Json], count: int) -> list[Json]:
         return [await anext(events) for _ in range(count)]
 
 
+@pytest.mark.slow
 async def test_watchers_see_a_restore_as_ordinary_events(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         kept = await make(inside, "kept", a="1")
@@ -87,6 +90,7 @@ async def test_watchers_see_a_restore_as_ordinary_events(tmp_path: Path) -> None
         assert "extra" not in now
 
 
+@pytest.mark.slow
 async def test_a_watch_from_before_goes_on_through_a_restore(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         first = await make(inside, "a", a="1")
@@ -97,6 +101,7 @@ async def test_a_watch_from_before_goes_on_through_a_restore(tmp_path: Path) -> 
         assert [event["object"]["data"]["a"] for event in await take(events, 2)] == ["2", "1"]
 
 
+@pytest.mark.slow
 async def test_in_another_store_nobody_goes_on_from_revisions_of_the_first(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -114,6 +119,7 @@ async def test_in_another_store_nobody_goes_on_from_revisions_of_the_first(tmp_p
             assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
+@pytest.mark.slow
 async def test_restoring_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await make(inside, "a")
@@ -171,6 +177,7 @@ def definition(size: str) -> Json:
     }
 
 
+@pytest.mark.slow
 async def test_kinds_come_back_as_they_were(tmp_path: Path) -> None:
     """The one that stands in their place has the same name and the same generation."""
     things = "/apis/example.com/v1/namespaces/default/things"
@@ -226,6 +233,7 @@ async def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
         assert inside.store.revision == revision
 
 
+@pytest.mark.slow
 async def test_only_the_engines_own_programs_may_ask(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         for user in (User("admin", (MASTERS,)), User("nobody")):

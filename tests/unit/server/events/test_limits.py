@@ -86,6 +86,7 @@ def test_only_so_many_are_remembered() -> None:
     assert (buckets.left(0), buckets.left(49)) == (5, 4)
 
 
+@pytest.mark.slow
 async def test_the_engine_refuses_what_is_too_much_and_keeps_what_was_admitted(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as engine:
         codes = [(await engine.ask("POST", EVENTS, event(f"e{number}")))[0] for number in range(105)]

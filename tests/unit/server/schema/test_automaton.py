@@ -62,6 +62,7 @@ def test_no_text_takes_long(pattern: str) -> None:
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a{1001}", "((a{100}){100}){100}", "a" * 20_000])
 def test_patterns_that_are_too_large_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError):

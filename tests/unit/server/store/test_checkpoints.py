@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from herder.server.store import Database
 from herder.server.store import writer as writer_module
 from tests.engines.waiting import eventually
@@ -41,6 +43,7 @@ async def test_what_was_written_gets_into_the_file_by_itself(tmp_path: Path) -> 
         await eventually(moved)
 
 
+@pytest.mark.slow
 async def test_cutting_the_log_loses_nothing(tmp_path: Path) -> None:
     """The log is cut all the time while many write, and a kill comes right behind some bursts."""
     path = tmp_path / "herder.db"
