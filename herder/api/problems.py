@@ -49,7 +49,7 @@ _SPELLED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t
 
 
 def quoted(text: str) -> str:
-    """Text in quotes as Go writes it. Nothing that cannot be printed is left in it: it may stand in any line, also of a header."""
+    """Text in quotes as Go writes it: nothing that cannot be printed is left, so it may stand in any line, also of a header."""
     if '"' in text or "\\" in text:
         text = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"' if text.isprintable() else f'"{printable(text)}"'

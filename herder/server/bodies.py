@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
-from herder.api.problems import MOST_SHOWN, invalid, not_supported, quoted, shortened
+from herder.api.problems import MOST_SHOWN, invalid, not_supported, quoted
 from herder.server import protobuf
 from herder.server.nesting import extent_of, too_deep, too_many_values
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
@@ -23,7 +23,7 @@ from herder.server.status import (
     too_large_to_read,
     unsupported_media_type,
 )
-from herder.server.yaml_bodies import read_yaml
+from herder.server.yaml_bodies import YamlError, read_yaml
 
 BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
@@ -48,13 +48,21 @@ def write_type(request: Request) -> str:
     return kind
 
 
-def parse(raw: bytes, kind: str, expected: Resource | None = None) -> tuple[Any, bytes]:
-    """The value, and the same as JSON bytes. `expected`: what is meant where protobuf does not name its kind."""
+class Parsed(NamedTuple):
+    """What was sent, the same as JSON, and a sentence for each key that it says twice; None where the JSON still shows them."""
+
+    value: Any
+    raw: bytes
+    doubled: list[str] | None = None
+
+
+def parse(raw: bytes, kind: str, expected: Resource | None = None) -> Parsed:
+    """`expected`: what is meant where protobuf does not name its kind."""
     if kind == "application/json":
         raw = readable(raw)
         check_extent(raw)
         try:
-            return msgspec.json.decode(raw), raw
+            return Parsed(msgspec.json.decode(raw), raw)
         except (ValueError, RecursionError) as error:
             raise _unreadable(raw, error) from None
     if kind in YAML_TYPES:
@@ -82,7 +90,7 @@ def readable(raw: bytes) -> bytes:
     return raw
 
 
-def _parse_protobuf(raw: bytes, expected: Resource | None) -> tuple[Any, bytes]:
+def _parse_protobuf(raw: bytes, expected: Resource | None) -> Parsed:
     if expected is not None and not expected.builtin:
         # Nobody knows the messages of kinds that CRDs bring.
         raise unsupported_media_type(BODY_TYPES[:2])
@@ -90,7 +98,7 @@ def _parse_protobuf(raw: bytes, expected: Resource | None) -> tuple[Any, bytes]:
         value = protobuf.read_body(raw, *((expected.group_version, expected.kind) if expected else ()))
     except protobuf.WireError as error:
         raise bad_request(f"the body of the request is not a protobuf message: {error}") from None
-    return value, msgspec.json.encode(value)
+    return Parsed(value, msgspec.json.encode(value))
 
 
 def _unreadable(raw: bytes, error: Exception) -> ApiError:
@@ -99,49 +107,45 @@ def _unreadable(raw: bytes, error: Exception) -> ApiError:
     return bad_request(f"the body of the request is not JSON: {error}")
 
 
-def parse_yaml(raw: bytes) -> tuple[Any, bytes]:
-    """The value, and the same as JSON bytes. Most of what comes as YAML is JSON, which is read faster, and is YAML too."""
+def parse_yaml(raw: bytes) -> Parsed:
+    """Most of what comes as YAML is JSON, which is read faster, and is YAML too."""
     try:
         if raw.lstrip()[:1] == b"{" and not any(extent_of(raw)):
-            return msgspec.json.decode(raw), raw
+            value = msgspec.json.decode(raw)
+            return Parsed(value, raw, _doubled_lines(raw) if duplicate_keys(raw, value) else [])
     except ValueError:
         pass  # in braces, and yet not JSON
+    doubled: list[str] = []
     try:
-        encoded = msgspec.json.encode(read_yaml(raw))
+        encoded = msgspec.json.encode(read_yaml(raw, doubled))
         # Read once more: what an alias stands for is in several places, and each is a copy of its own.
-        return msgspec.json.decode(encoded), encoded
+        return Parsed(msgspec.json.decode(encoded), encoded, doubled)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise bad_request(f"error decoding YAML: {error}") from None
 
 
-def doubled_keys(raw: bytes) -> list[str]:
-    """Keys that YAML says twice in one mapping; the last one counts."""
-    found: list[str] = []
-    _find_doubled(yaml.compose(raw, Loader=yaml.CSafeLoader), "", found)
-    return found
+def _doubled_lines(raw: bytes) -> list[str] | None:
+    """Of JSON that came as YAML: then lines are told, unless it is more than is read as YAML."""
+    doubled: list[str] = []
+    try:
+        read_yaml(raw, doubled)
+    except YamlError:
+        return None
+    return doubled
 
 
-def _find_doubled(node: Any, path: str, found: list[str]) -> None:
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            inside = f"{path}.{key.value}" if path else str(key.value)
-            if inside in seen and len(found) < MOST_SHOWN:
-                found.append(shortened(inside))
-            seen.add(inside)
-            _find_doubled(value, inside, found)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            _find_doubled(value, f"{path}[{number}]", found)
+def yaml_error(doubled: Sequence[str]) -> str:
+    """What Kubernetes makes of keys that are said twice, where one is enough to refuse the whole."""
+    return "\n  ".join(("yaml: unmarshal errors:", *doubled))
 
 
 def read_document(request: Request, served: Served) -> tuple[Document, bool]:
     """An object for create and update: of the kind that the path names, pruned of what its kind does not have. And whether its
     types are known to be right."""
-    value, raw = parse(read_limited(request), write_type(request), served.resource)
-    document = as_object(value)
+    parsed = parse(read_limited(request), write_type(request), served.resource)
+    document = as_object(parsed.value)
     check_kind(document, served)
-    return document, check_fields(request, served, document, raw)
+    return document, check_fields(request, served, document, parsed.raw, parsed.doubled)
 
 
 def read_limited(request: Request) -> bytes:
@@ -179,12 +183,11 @@ def wrong_kind(resource: Resource, kind: str) -> ApiError:
     return invalid_kind(resource.group, resource.kind, "", [invalid("kind", kind, f"must be {resource.kind}")])
 
 
-def check_fields(request: Request, served: Served, document: Document, raw: bytes, *, once: bool = False) -> bool:
-    """Unknown fields are refused, warned of or dropped, as the client wishes (`fieldValidation`); wrong types always refused."""
+def check_fields(request: Request, served: Served, document: Document, raw: bytes, doubled: Sequence[str] | None = None) -> bool:
+    """Unknown fields are refused, warned of or dropped, as the client wishes (`fieldValidation`); wrong types always refused.
+    `doubled`: what is known to be said twice; else it is looked for."""
     mode = validation_mode(request)
-    findings: list[str] = []
-    if mode != IGNORE and not once:
-        findings += [f"duplicate field {quoted(path)}" for path in duplicate_keys(raw, document)]
+    findings = _said_twice(document, raw, doubled, mode) if mode != IGNORE else []
     typed = served.schema.accepts(raw)
     if not typed:
         refuse_wrong_types(served, document)  # of a custom resource only its metadata: the schema judges the rest
@@ -197,6 +200,12 @@ def check_fields(request: Request, served: Served, document: Document, raw: byte
         raise not_handled(served, sentence)
     report_findings(request, served, findings, mode)
     return typed
+
+
+def _said_twice(document: Document, raw: bytes, doubled: Sequence[str] | None, mode: str) -> list[str]:
+    if doubled is None:
+        return [f"duplicate field {quoted(path)}" for path in duplicate_keys(raw, document)]
+    return [yaml_error(doubled)] if doubled and mode == STRICT else list(doubled)
 
 
 def report_findings(request: Request, served: Served, findings: list[str], mode: str) -> None:

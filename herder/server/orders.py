@@ -32,12 +32,12 @@ def served_order(group: str, kind: str) -> Served:
 
 def read_order(request: Request, target: Target, served: Served, also: tuple[str, ...] = ()) -> Document:
     """`also`: other versions whose orders look the same and are taken, too."""
-    value, raw = parse(read_limited(request), write_type(request))
-    document = as_object(value)
+    parsed = parse(read_limited(request), write_type(request))
+    document = as_object(parsed.value)
     if document.get("apiVersion") in also:
         document["apiVersion"] = served.resource.group_version
     check_kind(document, served)
-    check_fields(request, served, document, raw)
+    check_fields(request, served, document, parsed.raw, parsed.doubled)
     named = metadata_of(document).get("namespace")
     if named and named != target.namespace:
         raise status.bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from yaml import events
 
+from herder.api.problems import MOST_SHOWN, quoted, shortened
 from herder.server.nesting import DEEPEST, MOST_VALUES, too_deep
 
 # Far longer than any number; a few of YAML's ways to write one cost the square of their length.
@@ -38,13 +39,15 @@ class YamlError(ValueError):
 class _Open:
     """A list or mapping that is being read. `key` is what the next value of a mapping belongs to."""
 
-    __slots__ = ("anchor", "before", "key", "merged", "value", "waiting_for_value")
+    __slots__ = ("anchor", "before", "key", "keys", "merged", "value", "waiting_for_value")
 
     def __init__(self, value: Any, anchor: str | None, before: int) -> None:
         self.value = value
         self.anchor = anchor
         self.before = before
         self.key: Any = None
+        # As they were written: 1 and "1" are two keys in YAML, and one in JSON.
+        self.keys: set[tuple[type, Any]] = set()
         self.waiting_for_value = False
         self.merged: list[Any] = []
 
@@ -56,16 +59,19 @@ class _Merge:
 MERGE = _Merge()
 
 
-def read_yaml(raw: bytes) -> Any:
-    """The one document in `raw`; YamlError when there is not exactly one that is sound."""
+def read_yaml(raw: bytes, doubled: list[str] | None = None) -> Any:
+    """The one document in `raw`; YamlError when there is not exactly one that is sound. To `doubled` is added a sentence for each
+    key that a mapping has twice, with its line; of very many the first hundred."""
     try:
-        return _Reading().read(raw)
+        return _Reading([] if doubled is None else doubled).read(raw)
     except yaml.YAMLError as error:
         raise YamlError(str(error)) from None
 
 
 class _Reading:
-    def __init__(self) -> None:
+    def __init__(self, doubled: list[str]) -> None:
+        self._doubled = doubled
+        self._line = 0
         self._constructor = yaml.constructor.SafeConstructor()
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
@@ -80,6 +86,7 @@ class _Reading:
         return self._documents[0] if self._documents else None
 
     def _take(self, event: Any) -> None:
+        self._line = event.start_mark.line + 1
         if isinstance(event, events.ScalarEvent):
             self._count(1)
             self._add(self._scalar(event), event.anchor, 1)
@@ -160,7 +167,16 @@ class _Reading:
             self._put(parent, value)
         else:
             parent.waiting_for_value = True
-            parent.key = value if value is MERGE else _key(value)
+            parent.key = value if value is MERGE else self._key(parent, value)
+
+    def _key(self, parent: _Open, value: Any) -> str:
+        key = _key(value)
+        written = (type(value), value)
+        if written in parent.keys and len(self._doubled) < MOST_SHOWN:
+            shown = quoted(shortened(value)) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else key
+            self._doubled.append(f"line {self._line}: key {shown} already set in map")
+        parent.keys.add(written)
+        return key
 
     def _put(self, parent: _Open, value: Any) -> None:
         if parent.key is not MERGE:

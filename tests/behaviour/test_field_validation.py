@@ -57,6 +57,40 @@ async def test_warn_takes_the_last_of_what_is_said_twice(api: Api, namespace: st
     assert reply.warnings == ['299 - "duplicate field \\"metadata.labels.x\\""', '299 - "duplicate field \\"immutable\\""']
 
 
+YAML_TWICE = b"""apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  k: 'a'
+  k: 'b'
+  1: 'x'
+  '1': 'y'
+  k: 'c'
+immutable: true
+"immutable": false
+dta: {}
+"""
+IN_LINES = [
+    'line 6: key "k" already set in map',
+    'line 9: key "k" already set in map',
+    'line 11: key "immutable" already set in map',
+]
+
+
+async def test_what_yaml_says_twice_is_told_by_its_line(api: Api, namespace: str) -> None:
+    path, kind = CONFIG_MAPS.path(namespace), "application/yaml"
+    strict = await api.request("POST", path, YAML_TWICE, content_type=kind, fieldValidation="Strict")
+    strict.refused(400, "BadRequest")
+    listed = "\n  ".join(["strict decoding error: yaml: unmarshal errors:", *IN_LINES])
+    assert plain([strict.message])[0].endswith(f'{listed}, unknown field "dta"')
+    warned = await api.request("POST", path, YAML_TWICE, content_type=kind)
+    assert (warned.ok["data"], warned.ok["immutable"]) == ({"k": "c", "1": "y"}, False)
+    escaped = [line.replace('"', '\\"') for line in IN_LINES]
+    assert plain(warned.warnings) == [*(f'299 - "{line}"' for line in escaped), '299 - "unknown field \\"dta\\""']
+    silent = await api.request("POST", path, YAML_TWICE, content_type=kind, fieldValidation="Ignore", dryRun="All")
+    assert (silent.code, silent.warnings) == (409, [])
+
+
 async def test_ignore_is_silent(api: Api, namespace: str) -> None:
     reply = await api.create(CONFIG_MAPS, MISTYPED, namespace, fieldValidation="Ignore")
     assert reply.code == 201

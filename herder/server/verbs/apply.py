@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import MOST_SHOWN, invalid, required
+from herder.api.problems import MOST_SHOWN, invalid, quoted, required
 from herder.api.world import timestamp
 from herder.server import status
 from herder.server.admission import admit_create
 from herder.server.apply import Applied, Applier, NotDivisible, apply_new, check_config, conflict_message
 from herder.server.apply import apply as apply_config
-from herder.server.bodies import IGNORE, STRICT, check_extent, check_fields, doubled_keys, not_handled, parse_yaml, validation_mode
+from herder.server.bodies import IGNORE, STRICT, check_extent, check_fields, not_handled, parse_yaml, validation_mode, yaml_error
 from herder.server.engine import Engine
 from herder.server.presenting import one
 from herder.server.request import Answer, Request, Target
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 
 class Config(msgspec.Struct):
-    """What somebody applies. `typed`: it certainly has no wrong types. `doubled`: fields that it says twice."""
+    """What somebody applies. `typed`: it certainly has no wrong types. `doubled`: a sentence for each key that it says twice."""
 
     document: Document
     typed: bool
@@ -71,17 +71,12 @@ def read_config(request: Request, served: Served) -> Config:
 
 
 def decode_config(request: Request) -> tuple[Document, bytes, list[str]]:
-    """What was sent, the same as JSON, and what it says twice. Most send JSON, which is YAML, too, and much quicker to read."""
-    watched = validation_mode(request) != IGNORE
-    raw = request.body
-    if raw.lstrip()[:1] == b"{":
-        check_extent(raw)
-    try:
-        value = msgspec.json.decode(raw)
-        doubled = duplicate_keys(raw, value) if watched and isinstance(value, dict) else []
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value, raw = parse_yaml(raw)
-        doubled = doubled_keys(request.body) if watched else []
+    """What was sent, the same as JSON, and what it says twice."""
+    if request.body.lstrip()[:1] == b"{":
+        check_extent(request.body)
+    value, raw, doubled = parse_yaml(request.body)
+    if doubled is None:
+        doubled = [f"duplicate field {quoted(path)}" for path in duplicate_keys(raw, value)]
     if value is None:
         return {}, b"{}", []
     if not isinstance(value, dict):
@@ -186,9 +181,8 @@ def _bring_into_shape(request: Request, served: Served, document: Document, type
 
 
 def _report_doubled(request: Request, config: Config) -> None:
-    if not config.doubled:
-        return
-    text = ", ".join(f'key "{path}" already set in map' for path in config.doubled)
-    if validation_mode(request) == STRICT:
-        raise status.bad_request(f"error strict decoding YAML: {text}")
-    request.warnings.append(text)
+    mode = validation_mode(request)
+    if config.doubled and mode == STRICT:
+        raise status.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {yaml_error(config.doubled)}")
+    if mode != IGNORE:
+        request.warnings.extend(config.doubled)

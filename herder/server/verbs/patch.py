@@ -140,7 +140,7 @@ def patched(
 def _check_fields(request: Request, served: Served, new: Document, partial: bool) -> None:
     looked_at = only_read(new) if partial else new
     try:
-        check_fields(request, served, looked_at, msgspec.json.encode(looked_at), once=True)
+        check_fields(request, served, looked_at, msgspec.json.encode(looked_at), doubled=())
     except RecursionError:
         raise status.invalid_patch(too_deep()) from None
     except status.ApiError as error:

@@ -80,8 +80,7 @@ def _applied(engine: Engine, served: Served, target: Target, request: Request) -
 
 
 def _replace(request: Request, target: Target) -> Any:
-    value, _ = parse(request.body, media_type(request), _SCALE)
-    scale = as_object(value)
+    scale = as_object(parse(request.body, media_type(request), _SCALE).value)
     named = _part(scale, "metadata").get("name")
     if named and named != target.name:
         raise status.bad_request(f"the name of the object ({named}) does not match the name on the URL ({target.name})")

@@ -105,7 +105,7 @@ POLICIES = ("Orphan", "Background", "Foreground")
 def delete_options(request: Request) -> DeleteOptions:
     """From the body, or where there is none from the query."""
     if request.body.strip():
-        value, _ = parse(request.body, media_type(request))
+        value = parse(request.body, media_type(request)).value
         try:
             options = msgspec.convert(as_object(value), DeleteOptions)
         except msgspec.ValidationError as error:

@@ -59,3 +59,22 @@ def test_few_lines_cannot_stand_for_a_mountain() -> None:
         lines.append(f"{level}: &{level} [{','.join([f'*{before}'] * 9)}]")
     with pytest.raises(YamlError, match="more than"):
         read_yaml("\n".join(lines).encode())
+
+
+def test_keys_that_are_said_twice_are_told_by_their_lines() -> None:
+    doubled: list[str] = []
+    assert read_yaml(b"a: {b: 1, b: 2}\nc:\n- 1.0: x\n  1.0: y\n  '1.0': z\n  true: t\n  true: u\n", doubled) == {
+        "a": {"b": 2},
+        "c": [{"1.0": "z", "true": "u"}],
+    }
+    assert doubled == [
+        'line 1: key "b" already set in map',
+        "line 4: key 1 already set in map",
+        "line 7: key true already set in map",
+    ]
+
+
+def test_of_very_many_doubled_keys_the_first_are_told() -> None:
+    doubled: list[str] = []
+    read_yaml(b"a: 1\n" * 1000, doubled)
+    assert len(doubled) == 100
