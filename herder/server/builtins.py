@@ -62,7 +62,7 @@ def _workloads() -> tuple[Resource, ...]:
         _resource("apps", "Deployment", "deployments", "deploy", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "ReplicaSet", "replicasets", "rs", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
-        _resource("events.k8s.io", "Event", "events", "ev"),
+        _resource("events.k8s.io", "Event", "events", "ev", storage_version="v1"),
         *_reviews(),
         _resource("batch", "CronJob", "cronjobs", "cj", status=True, categories=everything),
         _resource("batch", "Job", "jobs", status=True, categories=everything),

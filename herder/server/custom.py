@@ -22,7 +22,7 @@ def served_versions(crd: Document) -> list[Served]:
 
 
 def _served(crd: Document, version: Document, storage_version: str) -> Served:
-    resource = _resource(crd, version)
+    resource = _resource(crd, version, storage_version)
     schema: Schema = compile_schema(resource.openapi or {})
     kind = (resource.group, resource.kind)
     strategy = CustomStrategy(resource, schema, validation.VALIDATORS.get(kind), defaulting.DEFAULTERS.get(kind))
@@ -50,7 +50,7 @@ def _deprecation(crd: Document, version: Document) -> str:
     return f"{group}/{version['name']} {kind} is deprecated{hint}"
 
 
-def _resource(crd: Document, version: Document) -> Resource:
+def _resource(crd: Document, version: Document, storage_version: str) -> Resource:
     spec = crd["spec"]
     names = spec["names"]
     subresources = version.get("subresources") or {}
@@ -66,6 +66,7 @@ def _resource(crd: Document, version: Document) -> Resource:
         categories=tuple(names.get("categories") or ()),
         status="status" in subresources,
         scale=_scale(subresources["scale"]) if subresources.get("scale") else None,
+        storage_version=storage_version,
         openapi=(version.get("schema") or {}).get("openAPIV3Schema"),
         columns=tuple(_column(one) for one in version["additionalPrinterColumns"])
         if version.get("additionalPrinterColumns")

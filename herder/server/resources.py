@@ -70,6 +70,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     actions: tuple[str, ...] = ()
     # Subresources that are answered by the node on which the object runs, or refused with a sentence.
     connects: tuple[str, ...] = ()
+    # Group and version of what is stored, where they are others than its own.
+    storage_version: str = ""
     openapi: dict[str, Any] | None = None
     columns: tuple[Column, ...] | None = None
     builtin: bool = True

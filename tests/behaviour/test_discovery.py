@@ -1,8 +1,13 @@
 """What the API says of itself."""
 
+import base64
+import hashlib
+
 import pytest
 
+from tests.behaviour.crds import install, widgets_definition
 from tests.engines.api import Api, Json
+from tests.engines.resources import CRDS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -93,6 +98,33 @@ async def test_the_resources_of_the_core(api: Api) -> None:
 async def test_every_kind_is_found(api: Api, path: str, name: str, kind: str, short: list[str] | None) -> None:
     found = (await resources_of(api, path))[name]
     assert (found["kind"], found["verbs"], found.get("shortNames")) == (kind, ALL_VERBS, short)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "expected"),
+    [
+        ("/api/v1", "pods", "xPOwRZ+Yhw8="),
+        ("/apis/apps/v1", "deployments", "8aSe+NMegvE="),
+        ("/apis/events.k8s.io/v1", "events", "r2yiGXH7wu8="),  # stored as one of the core group
+        ("/api/v1", "pods/status", None),
+        ("/api/v1", "bindings", None),
+        ("/apis/authentication.k8s.io/v1", "tokenreviews", None),
+    ],
+)
+async def test_a_kind_says_in_which_version_it_is_stored(api: Api, path: str, name: str, expected: str | None) -> None:
+    assert (await resources_of(api, path))[name].get("storageVersionHash") == expected
+
+
+async def test_all_versions_of_a_custom_kind_are_stored_in_one(api: Api, group: str) -> None:
+    body = widgets_definition(group)
+    first = body["spec"]["versions"][0]
+    body["spec"]["versions"] = [{**first, "name": "v2", "storage": False}, {**first, "name": "v1", "storage": True}]
+    await install(api, body)
+    digest = hashlib.sha256(f"{group}/v1/{body['spec']['names']['kind']}".encode()).digest()
+    for version in ("v1", "v2"):
+        (found,) = [one for one in (await read(api, f"/apis/{group}/{version}"))["resources"] if "/" not in one["name"]]
+        assert found["storageVersionHash"] == base64.b64encode(digest[:8]).decode()
+    await api.delete(CRDS, body["metadata"]["name"])
 
 
 async def test_a_scale_is_of_another_group(api: Api) -> None:

@@ -126,6 +126,7 @@ def test_a_resource_tells_its_names_scope_and_verbs(discovery: Discovery) -> Non
         "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         "shortNames": ["po"],
         "categories": ["all"],
+        "storageVersionHash": "xPOwRZ+Yhw8=",
     }
     assert "deletecollection" not in entries["namespaces"]["verbs"]
     assert entries["namespaces/finalize"]["verbs"] == ["update"]
