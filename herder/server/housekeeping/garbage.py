@@ -2,10 +2,13 @@
 
 Three ways, chosen by who deletes the owner: background (the owner goes, dependents follow), foreground (dependents first: the owner
 waits, marked by a finalizer), orphan (dependents are let go of first, and stay).
+
+Owners in a circle would wait for each other in the foreground: one of them then no longer holds up its owners, and all of them go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from herder.server.engine import Engine
@@ -22,13 +25,16 @@ from herder.server.writes import Intent
 Document = dict[str, Any]
 Place = tuple[str, str]
 GARBAGE = Intent("garbage-collector", user=ENGINE)
+# How many references are followed in search of a circle. Where there are more, we guess as Kubernetes always does: it is one.
+MOST_FOLLOWED = 10_000
 
 
 class Garbage:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        # By the owner's uid. In the order in which they came: nothing that happens here depends on the order of a set.
-        self._dependents: dict[str, dict[Place, None]] = {}
+        # By the owner's uid, and whether it blocks the owner's deletion. In the order in which they came: nothing that happens here
+        # depends on the order of a set.
+        self._dependents: dict[str, dict[Place, bool]] = {}
         self.worker = Worker[Place]("garbage", self._reconcile)
         for table in engine.store.kinds():
             for record in engine.store.scan(table):
@@ -55,7 +61,8 @@ class Garbage:
                 if not places:
                     del self._dependents[owner.uid]
         for owner in record.owners if record else ():
-            self._dependents.setdefault(owner.uid, {})[place] = None
+            places = self._dependents.setdefault(owner.uid, {})
+            places[place] = places.get(place, False) or bool(owner.blockOwnerDeletion)
 
     def _on_change(self, change: Change) -> None:
         record, before = change.record, change.previous
@@ -72,7 +79,7 @@ class Garbage:
                 self.worker.add((change.table, record.key))
             if before is not None:
                 self._wake_owners(before)
-        if record.terminating:
+        if record.terminating and (before is None or _ends_otherwise(record, before)):
             self.worker.add((change.table, record.key))
 
     def _wake_owners(self, record: Record) -> None:
@@ -126,28 +133,67 @@ class Garbage:
                 standing.append(owner)
             elif found[1] is None:
                 gone.append(owner)
-            elif found[1].terminating and FOREGROUND in finalizers_of(found[1].document()):
+            elif _waits(found[1]):
                 waiting.append(owner)
             else:
                 standing.append(owner)
         return standing, waiting, gone
 
     async def _finish_deletion(self, served: Served, record: Record) -> None:
-        finalizers = finalizers_of(record.document())
         dependents = sorted(self._dependents.get(record.uid, ()))
-        if ORPHAN in finalizers:
+        if ORPHAN in record.finalizers:
             for place in dependents:
                 await self._orphan(place, record.uid)
             await self._drop_finalizer(served, record, ORPHAN)
-        elif FOREGROUND in finalizers:
+        elif FOREGROUND in record.finalizers:
             for place in dependents:
                 self.worker.add(place)
-            if not any(self._blocks(place, record.uid) for place in dependents):
+            blocking = [found for place in dependents if (found := self._blocking(place, record)) is not None]
+            if not blocking:
                 await self._drop_finalizer(served, record, FOREGROUND)
+            elif all(_waits(one) for one in blocking) and self._is_in_circle(record):
+                await self._unblock(served, record)
 
-    def _blocks(self, place: Place, uid: str) -> bool:
+    def _blocking(self, place: Place, owner: Record) -> Record | None:
+        """A reference from another namespace means nobody here, whatever uid it names."""
         dependent = self._engine.store.latest(*place)
-        return dependent is not None and any(owner.uid == uid and owner.blockOwnerDeletion for owner in dependent.owners)
+        if dependent is None or not self._dependents.get(owner.uid, {}).get(place):
+            return None
+        return dependent if owner.namespace in ("", dependent.namespace) else None
+
+    def _is_in_circle(self, record: Record) -> bool:
+        """Whether it holds up an owner that waits, which holds up another one, and so on to itself."""
+        known, ahead, followed = {record.uid}, [record], 0
+        while ahead:
+            one = ahead.pop()
+            followed += len(one.owners)
+            if followed > MOST_FOLLOWED:
+                return True
+            for owner in self._waiting_owners(one):
+                if owner.uid == record.uid:
+                    return True
+                if owner.uid not in known:
+                    known.add(owner.uid)
+                    ahead.append(owner)
+        return False
+
+    def _waiting_owners(self, record: Record) -> Iterator[Record]:
+        """Those that it holds up."""
+        for owner in record.owners:
+            found = self._find_owner(owner, record.namespace) if owner.blockOwnerDeletion else None
+            if found is not None and found[1] is not None and _waits(found[1]):
+                yield found[1]
+
+    async def _unblock(self, served: Served, record: Record) -> None:
+        """It goes all the same, but its owners do not wait for it."""
+
+        def unblocking(document: Document) -> Document:
+            if document["metadata"]["uid"] == record.uid:
+                for one in document["metadata"].get("ownerReferences", ()):
+                    one["blockOwnerDeletion"] = False
+            return document
+
+        await _unless_gone(self._engine.writes.update(served, record.key, unblocking, GARBAGE))
 
     async def _orphan(self, place: Place, uid: str) -> None:
         dependent = self._engine.store.latest(*place)
@@ -158,6 +204,8 @@ class Garbage:
     async def _let_go(self, served: Served, record: Record, uids: set[str]) -> None:
         def without(document: Document) -> Document:
             metadata = document["metadata"]
+            if metadata["uid"] != record.uid:
+                return document  # another one of its name, by now
             metadata["ownerReferences"] = [one for one in metadata.get("ownerReferences", ()) if one["uid"] not in uids]
             return document
 
@@ -176,12 +224,25 @@ class Garbage:
         # Only this very object, as it was judged: one that got a new owner meanwhile is judged again.
         exactly = Preconditions(record.uid, str(record.revision))
         options = DeleteOptions(propagationPolicy=policy, preconditions=exactly)
-        await _unless_gone(delete_one(self._engine, served, record.key, options))
+        try:
+            await _unless_gone(delete_one(self._engine, served, record.key, options))
+        except ApiError as error:
+            if error.code != 409:
+                raise
+            self.worker.add((served.table, record.key))
 
 
 def _policy_of(record: Record) -> str:
-    finalizers = finalizers_of(record.document())
-    return "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+    return "Orphan" if ORPHAN in record.finalizers else "Foreground" if FOREGROUND in record.finalizers else "Background"
+
+
+def _waits(record: Record) -> bool:
+    """For those that it owns to go first."""
+    return record.terminating and FOREGROUND in record.finalizers
+
+
+def _ends_otherwise(record: Record, before: Record) -> bool:
+    return not before.terminating or before.finalizers != record.finalizers or before.owners != record.owners
 
 
 async def _unless_gone(write: Any) -> None:

@@ -29,6 +29,7 @@ class _Metadata(msgspec.Struct, frozen=True, gc=False):
     labels: dict[str, str] | None = None
     ownerReferences: tuple[Owner, ...] | None = None
     deletionTimestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):
@@ -42,9 +43,9 @@ _NO_LABELS: dict[str, str] = {}
 
 
 class Record:
-    """The object's bytes are the truth; the rest is read out of them once, for selectors and owners."""
+    """The object's bytes are the truth; the rest is read out of them once, for selectors and owners and for its end."""
 
-    __slots__ = ("_fields", "key", "labels", "name", "namespace", "owners", "raw", "revision", "terminating", "uid")
+    __slots__ = ("_fields", "finalizers", "key", "labels", "name", "namespace", "owners", "raw", "revision", "terminating", "uid")
 
     def __init__(self, key: str, revision: int, raw: bytes) -> None:
         head = _decode_head(raw).metadata
@@ -56,6 +57,7 @@ class Record:
         self.uid = head.uid
         self.labels = head.labels or _NO_LABELS
         self.owners = head.ownerReferences or ()
+        self.finalizers = head.finalizers or ()
         self.terminating = head.deletionTimestamp is not None
         self._fields: tuple[Extract, dict[str, str]] | None = None
 
@@ -64,7 +66,8 @@ class Record:
         made = Record.__new__(Record)
         made.key, made.revision, made.raw = self.key, revision, raw
         made.name, made.namespace, made.uid = self.name, self.namespace, self.uid
-        made.labels, made.owners, made.terminating = self.labels, self.owners, self.terminating
+        made.labels, made.owners = self.labels, self.owners
+        made.finalizers, made.terminating = self.finalizers, self.terminating
         made._fields = None
         return made
 
