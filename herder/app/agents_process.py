@@ -16,11 +16,14 @@ from herder.api.world import RealWorld
 from herder.app import garbage
 from herder.app.address import listen_on
 from herder.app.data_directory import DataDirectory
+from herder.app.health import serve_health
 from herder.app.identities import fleet_transport, node_names, node_transport
 from herder.app.kubeconfig import ENGINE_AT_NODES
 from herder.app.reloading import Reloading
+from herder.app.scrape import listen_for_scrapes
 from herder.app.stopping import Stop
 from herder.app.storage_reserve import reserve_of
+from herder.kit.process_metrics import measure_process
 from herder.kit.tasks import keep_running
 from herder.kube.client import Client
 from herder.net.files import raise_file_limit
@@ -53,13 +56,18 @@ async def run(directory: DataDirectory, settings: Settings, ready_fd: int) -> in
     stop = Stop(supervised=True)
     stop.listen()
     async with contextlib.AsyncExitStack() as stack:
+        registry = CollectorRegistry()
+        measure_process(registry)
+        # The engine shows our numbers with its own. Whether we are ready is said by the file that the supervisor gave us.
+        listener = listen_for_scrapes(directory, "agents")
+        await stack.enter_async_context(serve_health(listener, registry, lambda: "", lambda: ""))
         tls = _tls(directory.pki)
         endpoint = Endpoint(tls, Named((ENGINE_AT_NODES,)), RealWorld())
         await endpoint.start(listen_on("the agents", "127.0.0.1", 0))
         reloading = keep_running(Reloading(tls, directory.pki, "kubelet").keep(), "renewed certificates")
         stack.callback(reloading.cancel)
         client = await stack.enter_async_context(Client(fleet_transport(directory, AGENT), AGENT))
-        agents = await make(client, directory, settings, endpoint, stack)
+        agents = await make(client, directory, settings, endpoint, stack, registry)
         # A task of its own: told to stop, it stops even while it waits for an engine that never comes.
         working = asyncio.create_task(_work(client, agents, ready_fd))
         stopping = asyncio.create_task(stop.wait())
@@ -80,13 +88,14 @@ async def make(
     settings: Settings,
     endpoint: Endpoint,
     stack: contextlib.AsyncExitStack,
+    registry: CollectorRegistry,
 ) -> AllAgents:
     """Nodes that a user labels as simulated are adopted whatever the others run on, and whether there are others or not."""
     nodes = settings_for(settings.nodes, settings.heartbeat)
-    shown = (CollectorRegistry(), version("herder"), endpoint, settings.heartbeat)
+    shown = (registry, version("herder"), endpoint, settings.heartbeat)
     if not nodes or settings.runtime.startswith(SIMULATED):
         return AllAgents(Fleet(fleet, RealWorld(), nodes, *shown, name=FLEET))
-    real = await _local(directory, settings, nodes, endpoint, stack)
+    real = await _local(directory, settings, nodes, endpoint, stack, registry)
     return AllAgents(Fleet(fleet, RealWorld(), (), *shown, others=[one.name for one in nodes], name=FLEET), real)
 
 
@@ -119,6 +128,7 @@ async def _local(
     nodes: tuple[NodeSettings, ...],
     endpoint: Endpoint,
     stack: contextlib.AsyncExitStack,
+    registry: CollectorRegistry,
 ) -> LocalNodes:
     # Each is its own node to the engine, and no other.
     clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in nodes]
@@ -126,7 +136,8 @@ async def _local(
         await stack.enter_async_context(client)
     shares = [share(one, len(nodes), STORAGE_DOMAIN) for one in nodes]
     imports = ImportSettings(settings.allow_local_imports, reserve_of(settings.storage_reserve))
-    return LocalNodes(list(zip(clients, shares, strict=True)), RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports)
+    pairs = list(zip(clients, shares, strict=True))
+    return LocalNodes(pairs, RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports, registry)
 
 
 def _tls(pki: Path) -> ssl.SSLContext:

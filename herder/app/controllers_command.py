@@ -100,6 +100,7 @@ def controllers(
     from herder.app.cluster import connect_to
     from herder.app.controllers_choice import Choices, controllers_for
     from herder.app.identities import controllers_transport
+    from herder.app.scrape import listen_for_scrapes
     from herder.kube.leases import Settings as LeaseSettings
     from herder.kube.resources import Key
     from herder.rules.node_lifecycle import Patience
@@ -110,7 +111,11 @@ def controllers(
     async def run() -> int:
         agent = controllers_process.NAME
         transport = controllers_transport(DataDirectory(data), agent) if data else connect_to(kubeconfig, context, agent)
-        listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
+        if data:
+            # The engine shows our numbers with its own.
+            listener = listen_for_scrapes(DataDirectory(data), "controllers")
+        else:
+            listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         settings = controllers_process.Settings(times, identity, ready_fd, webhook)
         choices = Choices(Patience(grace=node_monitor_grace_period), scoring)
         # Only the supervisor of an embedded engine names its data directory. A kubeconfig may lead to any cluster.

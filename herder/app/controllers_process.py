@@ -20,6 +20,7 @@ from herder.app.permission import check_allowed
 from herder.app.stopping import Stop
 from herder.controllers.admission import AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
+from herder.kit.process_metrics import measure_process
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.events import Recorder
@@ -98,6 +99,7 @@ class Process:
         self._world = world or RealWorld()
         self._collector = collector
         self._registry = CollectorRegistry()
+        measure_process(self._registry)
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
         asked = ((AmongOthers(client),), EvictionOfGuests(client))

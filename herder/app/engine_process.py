@@ -7,7 +7,7 @@ import os
 import socket
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.file_shares import share_out
 from herder.app.identities import doors
 from herder.app.reloading import Reloading
+from herder.app.scrape import Scraper, metrics_socket
 from herder.app.stopping import Stop
 from herder.kit.tasks import keep_running
 from herder.net.crowd import limits_of
@@ -48,7 +49,10 @@ class OwnNodes(NamedTuple):
     simulated: tuple[str, ...] = ()
 
 
-async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: OwnNodes | None = None) -> int:
+async def run(
+    directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: OwnNodes | None = None, others: Sequence[str] = ()
+) -> int:
+    """`others` are the processes beside us, whose numbers are shown with ours."""
     nodes = nodes or OwnNodes()
     stop = Stop(supervised=True)
     stop.listen()
@@ -67,6 +71,8 @@ async def run(directory: DataDirectory, listen_fd: int, ready_fd: int, nodes: Ow
         return HOPELESS
     running = Running(store, RealWorld(), signer)
     running.engine.access.restriction.simulated.asked_for = frozenset(nodes.simulated)
+    scraper = Scraper({name: metrics_socket(directory, name) for name in others})
+    running.router.information.other_processes = scraper.scrape
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
     share = share_out(raise_file_limit(), OWN_CONNECTIONS + len(nodes.with_doors) * OF_A_NODE)
     kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*share.node_waits))

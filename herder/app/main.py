@@ -158,14 +158,15 @@ def _refuse(sentence: str, code: int) -> None:
 @click.option("--ready-fd", type=int, required=True)
 @click.option("--node-doors", type=int, default=0)
 @click.option("--simulated-nodes", type=int, default=0)
-def engine(data: Path, listen_fd: int, ready_fd: int, node_doors: int, simulated_nodes: int) -> None:
+@click.option("--beside", multiple=True, help="A process whose metrics are shown with the engine's.")
+def engine(data: Path, listen_fd: int, ready_fd: int, node_doors: int, simulated_nodes: int, beside: tuple[str, ...]) -> None:
     """The engine's process; started by `herder up`."""
     from herder.app import engine_process
     from herder.app.identities import node_names
 
     logs.configure("engine")
     nodes = engine_process.OwnNodes(node_names(node_doors), node_names(simulated_nodes))
-    sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd, nodes)))
+    sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd, nodes, beside)))
 
 
 @cli.command(hidden=True)

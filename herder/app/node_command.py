@@ -17,6 +17,7 @@ from herder.api import labels
 from herder.api.names import dns_subdomain
 from herder.api.quantity import parse_quantity
 from herder.app import logs
+from herder.app.address import Address, listen_on
 from herder.app.migration_options import MigrationOptions, migration_options
 from herder.app.migration_options import settings_for as migration_settings
 from herder.app.refusal import CANNOT_RUN, CANNOT_USE_FILE, WRONG_USE, Refusal
@@ -75,6 +76,7 @@ class Capacity(click.ParamType[dict[str, str]]):
 )
 @migration_options
 @click.option("--heartbeat", type=click.FloatRange(0.1, 3600), metavar="SECONDS", help="Between two signs of life.  [default: 10]")
+@click.option("--metrics-listen", type=Address(), help="Where /healthz, /readyz and /metrics are served.  [default: nowhere]")
 @click.option("--allow-local-imports", is_flag=True, help="Let images be fetched from this machine and its link, too.")
 @storage_reserve_option
 @click.pass_context
@@ -94,6 +96,7 @@ def node(
     client_ca: Path | None,
     migration: MigrationOptions,
     heartbeat: float | None,
+    metrics_listen: tuple[str, int] | None,
     allow_local_imports: bool,
     storage_reserve: str,
 ) -> None:
@@ -117,13 +120,14 @@ def node(
         _check_runtime(runtime, storage, simulated is not None)
         names = tuple(f"{name}-{number}" for number in range(1, simulated + 1)) if simulated else (name,)
         _check_name(name, names)
+        listener = listen_on("--metrics-listen", *metrics_listen) if metrics_listen else None
         cluster = connection_to(kubeconfig, context, node_process.AGENT)
         try:
             settings = settings_with(cluster, names)
         except Refusal:
             await cluster.transport.close()
             raise
-        await node_process.run(cluster.transport, settings, click.echo)
+        await node_process.run(cluster.transport, settings, click.echo, listener)
 
     def settings_with(cluster: Connection, names: tuple[str, ...]) -> node_process.Settings:
         ours = _checked_address(address) or address_towards(cluster.server)

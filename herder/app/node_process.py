@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -16,9 +17,11 @@ from prometheus_client import CollectorRegistry
 from herder.api import labels
 from herder.api.world import RealWorld, World
 from herder.app import node_known, node_serving
+from herder.app.health import serve_health
 from herder.app.node_migration import MigrationSettings, network_of
 from herder.app.node_serving import EndpointSettings
 from herder.app.refusal import CANNOT_USE_CLUSTER, Refusal
+from herder.kit.process_metrics import measure_process
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, Unauthorized
 from herder.kube.resources import NODES, Key
@@ -62,14 +65,14 @@ class Settings(msgspec.Struct, frozen=True):
     heartbeat: float | None = None
 
 
-async def run(transport: Transport, settings: Settings, say: Callable[[str], None]) -> None:
-    """Until it is told to stop. Raises Refusal where the cluster does not let us in."""
+async def run(transport: Transport, settings: Settings, say: Callable[[str], None], listener: socket.socket | None = None) -> None:
+    """Until it is told to stop. Raises Refusal where the cluster does not let us in. `listener`: where our numbers are told."""
     raise_file_limit()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(transport, AGENT) as client:
-        working = asyncio.create_task(_work(client, settings, say))
+        working = asyncio.create_task(_work(client, settings, say, listener))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -79,47 +82,64 @@ async def run(transport: Transport, settings: Settings, say: Callable[[str], Non
             working.result()
 
 
-async def _work(client: Client, settings: Settings, say: Callable[[str], None]) -> None:
-    await check_known(client, settings.nodes[0].name)
+async def _work(client: Client, settings: Settings, say: Callable[[str], None], listener: socket.socket | None) -> None:
+    registry, registered = CollectorRegistry(), asyncio.Event()
+    measure_process(registry)
     async with contextlib.AsyncExitStack() as stack:
+        if listener is not None:
+            await stack.enter_async_context(serve_health(listener, registry, lambda: "", lambda: _why_not_ready(registered)))
+        await check_known(client, settings.nodes[0].name)
         endpoint, serving = None, None
         if settings.endpoint is not None and await signs_certificates(client):
             endpoint, serving = await stack.enter_async_context(node_serving.served(client, RealWorld(), settings.endpoint, say))
         elif settings.endpoint is not None and settings.endpoint.signable:
             endpoint = await stack.enter_async_context(node_known.served(settings.endpoint, RealWorld()))
         network = network_of(settings.migration, serving, RealWorld()) if settings.migration is not None else None
-        await _serve(make(client, RealWorld(), settings, endpoint, network), settings, say)
+        agents = make(client, RealWorld(), settings, registry, endpoint, network)
+        await _serve(agents, registered, settings, say)
 
 
-async def _serve(agents: Agents, settings: Settings, say: Callable[[str], None]) -> None:
+def _why_not_ready(registered: asyncio.Event) -> str:
+    return "" if registered.is_set() else "the API server has not registered us yet"
+
+
+async def _serve(agents: Agents, registered: asyncio.Event, settings: Settings, say: Callable[[str], None]) -> None:
     running = asyncio.create_task(agents.run())
-    registered = asyncio.create_task(agents.registered.wait())
+    registering = asyncio.create_task(agents.registered.wait())
     try:
-        await asyncio.wait([running, registered], return_when=asyncio.FIRST_COMPLETED)
-        if registered.done():
+        await asyncio.wait([running, registering], return_when=asyncio.FIRST_COMPLETED)
+        if registering.done():
+            registered.set()
             names = [one.name for one in settings.nodes]
             say(f"{names[0]} is registered" if len(names) == 1 else f"{names[0]} to {names[-1]} are registered")
         await running
     finally:
-        registered.cancel()
+        registering.cancel()
         running.cancel()
         await asyncio.wait([running])
 
 
 def make(
-    client: Client, world: World, settings: Settings, endpoint: Endpoint | None, network: MigrationNetwork | None = None
+    client: Client,
+    world: World,
+    settings: Settings,
+    registry: CollectorRegistry,
+    endpoint: Endpoint | None,
+    network: MigrationNetwork | None = None,
 ) -> Agents:
     if settings.fleet:
-        shown = (CollectorRegistry(), settings.version, endpoint, settings.heartbeat)
+        shown = (registry, settings.version, endpoint, settings.heartbeat)
         return Fleet(client, world, settings.nodes, *shown, name=settings.nodes[0].labels.get(labels.AGENT, ""))
     (node,) = settings.nodes
     if settings.folder is not None:
         # Told to stop, it leaves its guests running: the agent ends, not the node.
-        return LocalNodes([(client, node)], world, settings.folder.absolute(), PROGRAM, endpoint, settings.imports, network)
+        return LocalNodes(
+            [(client, node)], world, settings.folder.absolute(), PROGRAM, endpoint, settings.imports, registry, network
+        )
     node = msgspec.structs.replace(node, port=endpoint.port if endpoint is not None else 0)
     runtime = SimulatedRuntime(node.name, world, Network(), version=settings.version)
     parts = Parts(volumes=NoVolumes(), plain=PlainPods(world), endpoint=endpoint)
-    return NodeAgent(client, world, node, runtime, parts, CollectorRegistry())
+    return NodeAgent(client, world, node, runtime, parts, registry)
 
 
 async def check_known(client: Client, node: str) -> None:

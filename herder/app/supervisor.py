@@ -125,26 +125,7 @@ class Supervisor:
     async def _supervise(self, listener: socket.socket, server: str, certificates: Certificates) -> None:
         self._stop.listen()
         self._stop.listen_to_terminal()
-        data = str(self._directory.path)
-        inherited = [listener.fileno(), self._directory.lock]
-        # Simulated ones have one agent, and one identity, together.
-        doors = self._settings.nodes if self._settings.runtime.startswith(QEMU) else 0
-        arguments = ["engine", "--data", data, "--listen-fd", str(listener.fileno()), "--node-doors", str(doors)]
-        arguments += ["--simulated-nodes", str(self._settings.nodes - doors)]
-        engine = Child("engine", arguments, inherited)
-        # It holds the lock as well: as long as it lives nobody else may begin under its identity.
-        children = [engine]
-        if self._settings.controllers:
-            arguments = ["controllers", "--data", data, *CONTROLLERS_LEASE, *self._settings.controllers_options]
-            children.append(Child("controllers", arguments, [self._directory.lock]))
-        if self._settings.nodes or self._settings.controllers:
-            # Also without nodes of its own: those that a user labels as simulated have nobody else.
-            arguments = ["agents", "--data", data, "--nodes", str(self._settings.nodes), "--runtime", self._settings.runtime]
-            arguments += ["--allow-local-imports"] if self._settings.allow_local_imports else []
-            arguments += ["--heartbeat", str(self._settings.heartbeat)] if self._settings.heartbeat is not None else []
-            arguments += ["--storage-reserve", self._settings.storage_reserve] if self._settings.storage_reserve else []
-            # It holds the lock as well: no two processes talk to the same guests.
-            children.append(Child("agents", arguments, [self._directory.lock]))
+        children = self._children(listener.fileno())
         running = [asyncio.create_task(child.run()) for child in children]
         greeting = watched(self._greet(children, server), "saying what to type next", expected=(OSError,))
         renewing = asyncio.create_task(certificates.keep())
@@ -167,6 +148,37 @@ class Supervisor:
         if failed is not None:
             raise failed
         await self._settle_guests()
+
+    def _children(self, listen_fd: int) -> list[Child]:
+        """The engine first. All hold the lock: while one lives nobody else begins under its identity, or talks to its guests."""
+        others: list[Child] = []
+        lock = self._directory.lock
+        if self._settings.controllers:
+            others.append(Child("controllers", self._controllers_arguments(), [lock]))
+        if self._settings.nodes or self._settings.controllers:
+            # Also without nodes of its own: those that a user labels as simulated have nobody else.
+            others.append(Child("agents", self._agents_arguments(), [lock]))
+        arguments = self._engine_arguments(listen_fd)
+        for child in others:
+            arguments += ["--beside", child.name]
+        return [Child("engine", arguments, [listen_fd, lock]), *others]
+
+    def _engine_arguments(self, listen_fd: int) -> list[str]:
+        # Simulated ones have one agent, and one identity, together.
+        doors = self._settings.nodes if self._settings.runtime.startswith(QEMU) else 0
+        arguments = ["engine", "--data", str(self._directory.path), "--listen-fd", str(listen_fd), "--node-doors", str(doors)]
+        return [*arguments, "--simulated-nodes", str(self._settings.nodes - doors)]
+
+    def _controllers_arguments(self) -> list[str]:
+        return ["controllers", "--data", str(self._directory.path), *CONTROLLERS_LEASE, *self._settings.controllers_options]
+
+    def _agents_arguments(self) -> list[str]:
+        settings = self._settings
+        arguments = ["agents", "--data", str(self._directory.path), "--nodes", str(settings.nodes), "--runtime", settings.runtime]
+        arguments += ["--allow-local-imports"] if settings.allow_local_imports else []
+        arguments += ["--heartbeat", str(settings.heartbeat)] if settings.heartbeat is not None else []
+        arguments += ["--storage-reserve", settings.storage_reserve] if settings.storage_reserve else []
+        return arguments
 
     async def _settle_guests(self) -> None:
         """Also those whose agent had died, or was killed because it did not end in time."""

@@ -8,7 +8,7 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import World
-from herder.kube.cache import Cache
+from herder.kube.cache import Cache, cache_metrics_of
 from herder.kube.client import Client, Selection
 from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
@@ -62,7 +62,8 @@ class NodeAgent:
     async def run(self) -> None:
         """For as long as it is let. Guests that run go on without it, where the runtime can do that."""
         host = await self._runtime.host()
-        cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world)
+        counted = cache_metrics_of(self._registry)
+        cache = Cache(self._client, PODS, Selection(fields=f"spec.nodeName={self._settings.name}"), self._world, counted)
         queue = Queue(self._world, "pods", registry=self._registry, backoff=SOON_AGAIN)
         site = self._site()
         self._parts.volumes.follow(cache)
@@ -76,7 +77,7 @@ class NodeAgent:
         if space is not None:
             space.subscribe(heartbeat.tell_again)
         heartbeat.registered = self.registered
-        itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world)
+        itself = Cache(self._client, NODES, Selection(fields=f"metadata.name={self._settings.name}"), self._world, counted)
         itself.subscribe(lambda change: heartbeat.node_seen(change.new.view if change.new else None))
         if self._parts.endpoint is not None:
             self._parts.endpoint.add(keeper)

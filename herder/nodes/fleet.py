@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from herder.api import labels
 from herder.api.core import Node
 from herder.api.world import World
-from herder.kube.cache import Cache, Change, Stored
+from herder.kube.cache import Cache, Change, Stored, cache_metrics_of
 from herder.kube.client import Client, Selection
 from herder.kube.controller import Work as Workers
 from herder.kube.enqueue import enqueue
@@ -69,8 +69,8 @@ class Fleet:
         self._registry = registry
         self._network = Network()
         self._switchboard = Switchboard("fleet")
-        self._nodes = Cache(client, NODES, SIMULATED, world)
-        self._pods = Cache(client, PODS, Selection(), world)
+        self._nodes = Cache(client, NODES, SIMULATED, world, cache_metrics_of(registry))
+        self._pods = Cache(client, PODS, Selection(), world, cache_metrics_of(registry))
         self._queue = Queue(world, "pods", registry=registry, backoff=SOON_AGAIN)
         self._sites: dict[str, Site] = {}
         self._beats: dict[str, tuple[Heartbeat, asyncio.Task[None]]] = {}

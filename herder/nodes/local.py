@@ -47,10 +47,12 @@ class LocalNodes:
         program: str,
         endpoint: Endpoint | None,
         imports: ImportSettings,
+        registry: CollectorRegistry,
         network: MigrationNetwork | None = None,
     ) -> None:
         """Each node with the client that is it. Several have no network: their agents reach each other, and nobody elsewhere."""
         self._network = network
+        self._registry = registry
         self._endpoint = endpoint
         self._imports = imports
         self._nodes = nodes
@@ -82,7 +84,7 @@ class LocalNodes:
                 link=self._network.link if self._network is not None else UnixLink(nodes / settings.name / "agent.socket"),
                 space=space,
             )
-            agents.append(NodeAgent(client, self._world, settings, runtime, parts, CollectorRegistry()))
+            agents.append(NodeAgent(client, self._world, settings, runtime, parts, self._registry))
         async with asyncio.TaskGroup() as group:
             group.create_task(space.watch(self._tell_of_room))
             for agent in agents:

@@ -12,6 +12,7 @@ from herder.server import status
 from herder.server.accept import parse_discovery_accept
 from herder.server.discovery import Discovery, Document
 from herder.server.engine import Engine
+from herder.server.exposition import ENGINE, merge
 from herder.server.metrics import Metrics
 from herder.server.openapi import OpenApi
 from herder.server.request import Answer, Request, Response
@@ -35,6 +36,8 @@ class Information:
         self._discovery: Discovery | None = None
         self._openapi: OpenApi | None = None
         self.metrics = Metrics(engine)
+        # What the other processes of this engine's supervisor count; None for one that does not answer.
+        self.other_processes: Callable[[], Awaitable[Mapping[str, bytes | None]]] = _no_others
         # What has to be so before the engine is ready, by name. Each says why not, which is empty where it is.
         self.ready_checks: dict[str, Check] = {"store": Room(engine.store).problem}
         engine.registry.on_change(self._forget)
@@ -65,13 +68,18 @@ class Information:
         if path == "/version":
             return Response(200, msgspec.json.encode(version_info()))
         if path == "/metrics":
-            return Response(200, self.metrics.text(), "text/plain; version=0.0.4; charset=utf-8")
+            return Response(200, await self._exposition(), "text/plain; version=0.0.4; charset=utf-8")
         if path == "/":
             return Response(200, msgspec.json.encode({"paths": self._paths()}))
         found = self._openapi_document(path) if path.startswith("/openapi") else self._discovery_document(path, request)
         if found is None:
             raise status.no_such_path()
         return _answer(request, found)
+
+    async def _exposition(self) -> bytes:
+        # Last our own: whoever was waited for, it is as things are now.
+        others = await self.other_processes()
+        return merge({ENGINE: self.metrics.text(), **others})
 
     async def _health(self, parts: list[str], query: Mapping[str, str]) -> Response:
         """As kube-apiserver: all checks, without those that are excluded, or the one that the path names."""
@@ -126,6 +134,10 @@ class Information:
 
 async def _ping() -> str:
     return ""
+
+
+async def _no_others() -> Mapping[str, bytes | None]:
+    return {}
 
 
 def _answer(request: Request, document: Document) -> Response:

@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from herder.kit.process_metrics import measure_process
+
 if TYPE_CHECKING:
     from herder.server.engine import Engine
 
@@ -18,6 +20,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 class Metrics:
     def __init__(self, engine: Engine) -> None:
         self._registry = CollectorRegistry()
+        measure_process(self._registry)
         self._requests = Counter(
             "herder_apiserver_requests",
             "Requests by verb, resource and status code.",

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from herder.api import simulated_account
 from tests.behaviour.candidates import Candidate
@@ -17,6 +19,7 @@ from tests.engines.api import Api, Json, connect
 from tests.engines.credentials import account, rule, sign, token_for, until_allowed
 from tests.engines.embedded import find_program
 from tests.engines.engine import Engine
+from tests.engines.processes import free_ports
 from tests.engines.resources import LEASES, NAMESPACES, NODES, PODS, Resource
 from tests.engines.restartable import Restartable, restartable
 from tests.engines.waiting import eventually
@@ -101,9 +104,22 @@ async def test_it_registers_its_node_ready_and_closed_to_strangers(api: Api, pro
     assert lease["spec"]["holderIdentity"] == program.name
 
 
-async def test_how_often_it_says_that_it_is_there_can_be_chosen(api: Api, program: Program) -> None:
-    program.start("--heartbeat", "0.5")
+async def test_how_often_it_says_that_it_is_there_can_be_chosen_and_where_it_tells_its_numbers(api: Api, program: Program) -> None:
+    (port,) = free_ports(1)
+    program.start("--heartbeat", "0.5", "--metrics-listen", f"127.0.0.1:{port}")
     await ready(api, program.name)
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
+
+        async def well() -> bool:
+            async with session.get("/readyz") as answer:
+                return answer.status == 200
+
+        await eventually(well)
+        async with session.get("/metrics") as answer:
+            families = {family.name: family for family in text_string_to_metric_families(await answer.text())}
+    assert {one.labels["name"] for one in families["workqueue_depth"].samples} == {"pods"}
+    assert {one.labels["resource"] for one in families["herder_cache_objects"].samples} == {"pods", "nodes"}
+    assert "process_start_time_seconds" in families
 
     async def there() -> Any:
         return (await api.get(LEASES, program.name, "kube-node-lease")).ok["spec"]

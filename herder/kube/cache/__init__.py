@@ -3,7 +3,7 @@
 from herder.kube.cache.cache import Cache
 from herder.kube.cache.caches import Caches
 from herder.kube.cache.indexes import BY_LABEL, BY_NAMESPACE, BY_NODE, BY_OWNER, Index, label, owned
-from herder.kube.cache.metrics import CacheMetrics
+from herder.kube.cache.metrics import CacheMetrics, cache_metrics_of
 from herder.kube.cache.stored import Change, Owner, Stored, view_of
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Index",
     "Owner",
     "Stored",
+    "cache_metrics_of",
     "label",
     "owned",
     "view_of",
