@@ -8,7 +8,7 @@ JOBS ?= 2
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
-.PHONY: setup up check test test-quick simulation bench guest crds roles lock clean
+.PHONY: setup up check test test-quick simulation bench guest crds roles terminal lock clean
 
 setup: $(VENV)/.ready
 
@@ -63,6 +63,10 @@ crds: setup
 
 roles: setup
 	$(BIN)/python -m herder.api.roles deploy/roles
+
+# The picture of the README, with the program as it is. Takes a kubectl of 1.32 or newer.
+terminal: setup
+	$(BIN)/python -m tools.terminal.draw docs/terminal.svg
 
 # After a change of the dependencies in pyproject.toml.
 lock: setup
