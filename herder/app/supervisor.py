@@ -42,9 +42,11 @@ log = structlog.get_logger()
 
 # Its log here ends when it leaves, and goes on there with the next number.
 _MOVING = """\
-  .venv/bin/herder logs counter -f > before.log &
+  before=$(mktemp)
+  .venv/bin/herder logs counter -f > "$before" &
   .venv/bin/herder migrate counter --wait; wait
-  tail -n 2 before.log; .venv/bin/herder logs counter | head -n 2
+  tail -n 2 "$before"; .venv/bin/herder logs counter | head -n 2
+  rm "$before"
 """
 
 
