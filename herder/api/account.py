@@ -36,6 +36,9 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("kubevirt.io", ("virtualmachineinstancemigrations/status",), "patch"),
     _rule("migrations.kubevirt.io", ("migrationpolicies",), *READ),
     _rule("policy", ("poddisruptionbudgets",), *READ, "create", "delete"),
+    # Questions about migrations: answered, and after a while cleared away.
+    _rule("herder.dev", ("migrationreviews",), *READ, "delete"),
+    _rule("herder.dev", ("migrationreviews/status",), "patch"),
     # An owner reference that keeps its owner from going takes this right over the owner.
     _rule("kubevirt.io", ("virtualmachines/finalizers", "virtualmachineinstances/finalizers"), "update"),
     _rule("cdi.kubevirt.io", ("datavolumes",), *READ, "create"),

@@ -115,6 +115,9 @@ MIGRATION_FAILURES: Final = (
     *(VMI_NOT_FOUND, NOT_LIVE_MIGRATABLE, ANOTHER_MIGRATION, CANCELLED),
 )
 
+# The condition of a MigrationReview, and why there is an answer
+ANSWERED: Final = "Answered"
+
 # Evacuations: the event of one that begins has the name of the condition
 EVACUATION_IMPOSSIBLE: Final = "EvacuationImpossible"
 INVALID: Final = "Invalid"

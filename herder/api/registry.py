@@ -13,6 +13,8 @@ KUBEVIRT = "kubevirt.io"
 MIGRATIONS = "migrations.kubevirt.io"
 SCHEDULING = "scheduling.koordinator.sh"
 STORAGE = "cdi.kubevirt.io"
+# What has no counterpart in other products.
+OWN = "herder.dev"
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -264,7 +266,26 @@ DATA_VOLUME = KindInfo(
     ),
 )
 
-KINDS: tuple[KindInfo, ...] = (MACHINE, INSTANCE, MIGRATION, POOL, SETTINGS, POLICY, JOB, RESERVATION, DATA_VOLUME)
+REVIEW = KindInfo(
+    group=OWN,
+    version="v1alpha1",
+    kind="MigrationReview",
+    plural="migrationreviews",
+    singular="migrationreview",
+    view=kinds.MigrationReview,
+    columns=(
+        Column("VMI", ".spec.vmiName", "Guest that is asked about."),
+        _condition("Answered", "Answered", "Whether there is an answer."),
+        Column("Outcome", ".status.outcome", "What would become of such a migration."),
+        Column("Target", ".status.targetNode", "Node that the guest would go to."),
+        Column("Policy", ".status.migrationPolicy.name", "MigrationPolicy that applies."),
+        _age(),
+        _reason(),
+        _message(),
+    ),
+)
+
+KINDS: tuple[KindInfo, ...] = (MACHINE, INSTANCE, MIGRATION, POOL, SETTINGS, POLICY, JOB, RESERVATION, DATA_VOLUME, REVIEW)
 
 BY_GROUP_KIND: dict[tuple[str, str], KindInfo] = {(info.group, info.kind): info for info in KINDS}
 

@@ -19,8 +19,10 @@ WRITE: Final = ("create", "update", "patch", "delete", "deletecollection")
 CONSOLE: Final = ("get", "create")
 
 VIRT, POLICIES, DISKS, PODS = "kubevirt.io", "migrations.kubevirt.io", "cdi.kubevirt.io", "scheduling.koordinator.sh"
+OWN: Final = "herder.dev"
 MACHINES: Final = ("virtualmachines", "virtualmachineinstances", "virtualmachinepools")
 MIGRATIONS: Final = "virtualmachineinstancemigrations"
+REVIEWS: Final = "migrationreviews"
 
 Document = dict[str, Any]
 
@@ -38,6 +40,7 @@ def _role(name: str, about: str, rules: list[Document], **labels: str) -> Docume
 _SEE_MACHINES: Final = [
     _rule(READ, VIRT, *MACHINES, *(f"{one}/status" for one in MACHINES), "virtualmachinepools/scale"),
     _rule(READ, VIRT, MIGRATIONS, f"{MIGRATIONS}/status"),
+    _rule(READ, OWN, REVIEWS, f"{REVIEWS}/status"),
     _rule(READ, DISKS, "datavolumes", "datavolumes/status"),
 ]
 _EDIT_MACHINES: Final = [
@@ -86,8 +89,11 @@ def roles() -> list[Document]:
             [
                 *_SEE_MACHINES,
                 _rule(("create", "delete"), VIRT, MIGRATIONS),
+                # What decides where a machine may go, and with which settings, is in no namespace, or in all of them. Who has this
+                # role in one namespace asks, and is answered by who may read it: `herder explain policy` and `target` do.
+                _rule(("create", "delete"), OWN, REVIEWS),
                 *_SEE_AROUND,
-                # What decides where a machine may go, and with which settings: `herder explain policy` and `target` read it.
+                # Who has it everywhere may read that too.
                 _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
                 _rule(READ, VIRT, "kubevirts"),
                 _rule(READ, "", "nodes", "namespaces", "persistentvolumes"),
@@ -111,7 +117,7 @@ def roles() -> list[Document]:
 
 
 _ADMIN: Final = [
-    *({"apiGroups": [group], "resources": ["*"], "verbs": ["*"]} for group in (VIRT, POLICIES, DISKS, PODS)),
+    *({"apiGroups": [group], "resources": ["*"], "verbs": ["*"]} for group in (VIRT, POLICIES, DISKS, PODS, OWN)),
     *_SEE_AROUND,
     *_SEE_CLUSTER[3:],
     _rule(("update", "patch"), "", "nodes"),

@@ -124,6 +124,7 @@ POLICIES = _ours(kinds.MigrationPolicy, registry.POLICY)
 JOBS = _ours(kinds.PodMigrationJob, registry.JOB)
 RESERVATIONS = _ours(kinds.Reservation, registry.RESERVATION)
 DATA_VOLUMES = _ours(kinds.DataVolume, registry.DATA_VOLUME)
+REVIEWS = _ours(kinds.MigrationReview, registry.REVIEW)
 OUR_KINDS: tuple[Anything, ...] = (
     MACHINES,
     INSTANCES,
@@ -134,6 +135,7 @@ OUR_KINDS: tuple[Anything, ...] = (
     JOBS,
     RESERVATIONS,
     DATA_VOLUMES,
+    REVIEWS,
 )
 
 _BY_VIEW: dict[type[Any], Anything] = {one.view: one for one in list(globals().values()) if isinstance(one, Resource)}

@@ -5,6 +5,7 @@ from herder.api.kinds.instance import VirtualMachineInstance
 from herder.api.kinds.kubevirt import KubeVirt
 from herder.api.kinds.machine import VirtualMachine
 from herder.api.kinds.migration import VirtualMachineInstanceMigration
+from herder.api.kinds.migration_review import MigrationReview
 from herder.api.kinds.pod_migration_job import PodMigrationJob
 from herder.api.kinds.policy import MigrationPolicy
 from herder.api.kinds.pool import VirtualMachinePool
@@ -14,6 +15,7 @@ __all__ = [
     "DataVolume",
     "KubeVirt",
     "MigrationPolicy",
+    "MigrationReview",
     "PodMigrationJob",
     "Reservation",
     "VirtualMachine",

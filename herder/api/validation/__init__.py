@@ -17,7 +17,7 @@ from herder.api.validation.advice import ADVICE
 from herder.api.validation.data_volume import validate_data_volume
 from herder.api.validation.job import validate_job
 from herder.api.validation.machine import validate_instance, validate_machine
-from herder.api.validation.migration import validate_migration
+from herder.api.validation.migration import validate_migration, validate_review
 from herder.api.validation.policy import validate_policy
 from herder.api.validation.pool import validate_pool
 from herder.api.validation.reservation import validate_reservation
@@ -54,6 +54,7 @@ VALIDATORS: dict[tuple[str, str], Validate] = _by_group_kind(
     (registry.JOB, validate_job),
     (registry.RESERVATION, validate_reservation),
     (registry.DATA_VOLUME, validate_data_volume),
+    (registry.REVIEW, validate_review),
 )
 
 

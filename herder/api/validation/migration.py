@@ -1,4 +1,5 @@
-"""VirtualMachineInstanceMigration, beyond its schema: the added term is untyped there, because it has two shapes."""
+"""VirtualMachineInstanceMigration and MigrationReview, beyond their schemas: the added term is untyped there, because it has two
+shapes."""
 
 from __future__ import annotations
 
@@ -7,13 +8,16 @@ from typing import Any
 from herder.api.names import dns_subdomain
 from herder.api.node_selector import NodeSelectorTerm
 from herder.api.normalise import several_terms
-from herder.api.problems import Problem, invalid, not_supported, type_invalid
+from herder.api.problems import Problem, invalid, not_supported, too_many, type_invalid
 from herder.api.reading import Json, part, text
 from herder.api.selectors import validate_labels
 
 TERM = "spec.addedNodeSelectorTerm"
 _LISTS = ("matchExpressions", "matchFields")
 _FIELDS = ("key", "operator", "values")
+# As many as the typed schema of a machine's own affinity allows: every node is tested by each, again and again.
+MOST_REQUIREMENTS = 64
+MOST_VALUES = 512
 
 
 def validate_migration(migration: Json, old: Json | None = None) -> list[Problem]:
@@ -22,6 +26,10 @@ def validate_migration(migration: Json, old: Json | None = None) -> list[Problem
     problems = [invalid("spec.vmiName", name, complaint) for complaint in dns_subdomain(name)] if name else []
     problems += validate_labels(part(spec, "addedNodeSelector"), "spec.addedNodeSelector")
     return problems + term_problems(spec.get("addedNodeSelectorTerm"), TERM)
+
+
+# A review asks about a migration in that migration's own words.
+validate_review = validate_migration
 
 
 def term_problems(value: Any, path: str) -> list[Problem]:
@@ -53,6 +61,9 @@ def _shape_problems(term: Json, path: str) -> list[Problem]:
                 type_invalid(f"{path}.{name}", listed, "must be a list of requirements, each with key, operator and values")
             )
             continue
+        if len(listed) > MOST_REQUIREMENTS:
+            problems.append(too_many(f"{path}.{name}", len(listed), MOST_REQUIREMENTS))
+            continue
         for index, requirement in enumerate(listed):
             problems += _requirement_problems(requirement, f"{path}.{name}[{index}]")
     return problems
@@ -69,6 +80,8 @@ def _requirement_problems(requirement: Any, path: str) -> list[Problem]:
     if not isinstance(values, list):
         return [*problems, type_invalid(f"{path}.values", values, "must be a list of strings")]
     listed: list[Any] = values
+    if len(listed) > MOST_VALUES:
+        return [*problems, too_many(f"{path}.values", len(listed), MOST_VALUES)]
     wrong = [(index, value) for index, value in enumerate(listed) if not isinstance(value, str)]
     return problems + [type_invalid(f"{path}.values[{i}]", value, "must be a string: write it in quotes") for i, value in wrong]
 

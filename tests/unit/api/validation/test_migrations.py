@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from herder.api.meta import NodeSelectorTerm
 from herder.api.normalise import added_term
-from herder.api.problems import INVALID, NOT_SUPPORTED, TYPE_INVALID
+from herder.api.problems import INVALID, NOT_SUPPORTED, TOO_MANY, TYPE_INVALID
 from herder.api.validation import problems_of
 
 Json = dict[str, Any]
@@ -116,3 +116,21 @@ def test_what_is_accepted_can_be_read_and_nothing_crashes(term: Any) -> None:
     assert all(problem.field.startswith(TERM) for problem in problems)
     if not problems:
         msgspec.convert(added_term(term), NodeSelectorTerm)
+
+
+@pytest.mark.parametrize("kind", ["kubevirt.io/v1/VirtualMachineInstanceMigration", "herder.dev/v1alpha1/MigrationReview"])
+@pytest.mark.parametrize(
+    ("term", "field"),
+    [
+        (_labelled("a", "In", *(f"v{number}" for number in range(513))), "matchExpressions[0].values"),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists"}] * 65}, "matchExpressions"),
+        ({"matchFields": _named("a")["matchFields"] * 65}, "matchFields"),
+    ],
+)
+def test_a_term_is_bounded_as_a_machines_own_affinity_is(kind: str, term: Json, field: str) -> None:
+    """Every node is tested by every requirement, at each look."""
+    api_version, _, name = kind.rpartition("/")
+    document = {**_migration(term), "apiVersion": api_version, "kind": name}
+    (problem,) = problems_of(document)
+    assert (problem.field, problem.reason) == (f"{TERM}.{field}", TOO_MANY)
+    assert "must have at most" in problem.message
