@@ -6,6 +6,7 @@ from herder.controllers.machines import Machines
 from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
 from herder.controllers.nodes import NodeDeletions
+from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.controllers.workloads import Deployments, ReplicaSets
 from herder.kube.kit import Start
@@ -21,6 +22,8 @@ CONTROLLERS: tuple[Start, ...] = (
     Reclaimer.start,
     Migratability.start,
     NodeDeletions.start,
+    MigrationReviews.start,
+    ReviewExpiry.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

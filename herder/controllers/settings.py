@@ -1,12 +1,13 @@
-"""The settings of the cluster, as they are at this moment."""
+"""What decides how guests are moved, as it is at this moment: the settings of the cluster, and its policies."""
 
 from __future__ import annotations
 
-from herder.api.kinds import KubeVirt
-from herder.kube.cache import view_of
+from herder.api.kinds import KubeVirt, MigrationPolicy
+from herder.kube.cache import Change, view_of
 from herder.kube.kit import Kit
-from herder.kube.resources import SETTINGS, Key
+from herder.kube.resources import POLICIES, SETTINGS, Key
 from herder.rules.configuration import NAME, NAMESPACE, ClusterMigrationSettings, cluster_migration_settings
+from herder.rules.policies import Policies
 
 
 class ClusterSettings:
@@ -19,3 +20,18 @@ class ClusterSettings:
 
     def of_migrations(self) -> ClusterMigrationSettings:
         return cluster_migration_settings(self.kubevirt())
+
+
+def known_policies(kit: Kit) -> Policies:
+    """Follows the cache from now on."""
+    policies = Policies()
+
+    def changed(change: Change[MigrationPolicy]) -> None:
+        policy = view_of(change.new)
+        if policy is not None:
+            policies.add(policy)
+        else:
+            policies.remove(change.key.name)
+
+    kit.caches.of(POLICIES).subscribe(changed)
+    return policies

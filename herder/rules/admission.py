@@ -28,7 +28,7 @@ def migration_problems(
     if instance is None:
         said = "there is no VirtualMachineInstance of this name in the namespace; only what runs can be moved"
         return [Problem(VMI_NAME, NOT_FOUND, f"Not found: {shown(name)}: {said}")]
-    return _not_movable(instance) or _already_moving(migration, others)
+    return not_movable(instance) or _already_moving(migration, others)
 
 
 def policy_problems(policy: MigrationPolicy, old: MigrationPolicy | None, same: Sequence[str]) -> list[Problem]:
@@ -49,7 +49,8 @@ def is_unfinished(migration: VirtualMachineInstanceMigration) -> bool:
     return migration.status is None or migration.status.phase not in ENDED
 
 
-def _not_movable(instance: VirtualMachineInstance) -> list[Problem]:
+def not_movable(instance: VirtualMachineInstance) -> list[Problem]:
+    """Why no migration of it would be let in, wherever it should go."""
     status = instance.status
     phase = status.phase if status is not None else None
     if phase in ENDED:

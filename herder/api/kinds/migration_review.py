@@ -47,6 +47,7 @@ class ReviewedPolicy(View, frozen=True, kw_only=True):
 
     name: Annotated[str, doc("Name of the policy.", max_length=253)]
     applies: Annotated[bool, doc("Whether it is the one that counts.")]
+    matches: Annotated[bool, doc("Whether all its labels are there; of several that match one applies.")]
     labels: Annotated[Count, doc("How many labels it asks for.")]
     why: Annotated[str, doc("Why it applies, or why not.", max_length=LONGEST_WHY)] | None = None
 

@@ -8,11 +8,11 @@ import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
-from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.controllers.launchers import LAUNCHERS_IN, LAUNCHERS_OF
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.nodes import BoundNodes
-from herder.controllers.settings import ClusterSettings
+from herder.controllers.settings import ClusterSettings, known_policies
 from herder.kube.cache import Change, Stored, owned, view_of
 from herder.kube.kit import Kit
 from herder.kube.resources import (
@@ -22,7 +22,6 @@ from herder.kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
-    POLICIES,
     STORAGE_CLASSES,
     VOLUMES,
     Key,
@@ -35,7 +34,6 @@ from herder.rules.migration.waiting import ticket_of
 from herder.rules.migration.where import asked_about, no_node_ever
 from herder.rules.placement import Offer, Snapshot
 from herder.rules.placement.gather import Everything, snapshot_of
-from herder.rules.policies import Policies
 from herder.rules.targets import Asked, added_by, why_waiting
 
 Document = dict[str, Any]
@@ -56,9 +54,8 @@ class Looking:
         self.migrations.add_index(BY_INSTANCE)
         self.pods.add_index(LAUNCHERS_OF)
         self.pods.add_index(LAUNCHERS_IN)
-        self._policies = Policies()
+        self._policies = known_policies(kit)
         self._node_offers = Snapshot()
-        kit.caches.of(POLICIES).subscribe(self._policy_changed)
         self.nodes.subscribe(self._node_changed)
 
     def of_instance(self, namespace: str, name: str) -> list[VirtualMachineInstanceMigration]:
@@ -172,13 +169,6 @@ class Looking:
 
     def _asked(self, migration: VirtualMachineInstanceMigration, instance: VirtualMachineInstance) -> Asked:
         return asked_about(instance, self._document(migration), added_by(migration.spec))
-
-    def _policy_changed(self, change: Change[MigrationPolicy]) -> None:
-        policy = view_of(change.new)
-        if policy is not None:
-            self._policies.add(policy)
-        else:
-            self._policies.remove(change.key.name)
 
     def _node_changed(self, change: Change[Node]) -> None:
         node = view_of(change.new)

@@ -35,6 +35,8 @@ class MigrationExplanation(msgspec.Struct, frozen=True, rename="camel"):
     # How long a migration waits for a node at most.
     pending_timeout_seconds: int
     nodes: tuple[TargetRow, ...]
+    # Nodes that are not among them.
+    other_nodes: int = 0
 
 
 def explain_migration(
@@ -47,7 +49,7 @@ def explain_migration(
         namespace=instance.namespace,
         name=instance.name,
         node_name=(status.node_name if status is not None else None) or "",
-        not_migratable=_not_migratable(instance),
+        not_migratable=not_migratable(instance),
         target_node=found.node,
         summary=found.summary,
         impossible=found.impossible,
@@ -56,7 +58,8 @@ def explain_migration(
     )
 
 
-def _not_migratable(instance: VirtualMachineInstance) -> Impossible | None:
+def not_migratable(instance: VirtualMachineInstance) -> Impossible | None:
+    """As its condition says."""
     condition = find(instance.status.conditions if instance.status is not None else None, reasons.LIVE_MIGRATABLE)
     if condition is None or condition.status != "False":
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -25,14 +25,24 @@ class Everything(msgspec.Struct, frozen=True):
 
 def snapshot_of(everything: Everything) -> Snapshot:
     snapshot = Snapshot()
+    for _ in fill(snapshot, everything):
+        pass
+    return snapshot
+
+
+def fill(snapshot: Snapshot, everything: Everything, step: int = 500) -> Iterator[None]:
+    """In steps of so many nodes or pods: who has others waiting lets them go on in between."""
     for namespace in everything.namespaces:
         snapshot.put_namespace(namespace.name, namespace.labels)
-    for node in everything.nodes:
+    for count, node in enumerate(everything.nodes, 1):
         snapshot.put_node(Offer.of(node))
-    for pod in everything.pods:
+        if not count % step:
+            yield
+    for count, pod in enumerate(everything.pods, 1):
+        if not count % step:
+            yield
         if pod.spec.node_name and pod.status.phase not in FINISHED:
             snapshot.put_pod(needs_of(pod), pod.spec.node_name)
     snapshot.storage.claims |= {(claim.namespace, claim.name): claim for claim in everything.claims}
     snapshot.storage.volumes |= {volume.name: volume for volume in everything.volumes}
     snapshot.storage.classes |= {one.name: one for one in everything.classes}
-    return snapshot

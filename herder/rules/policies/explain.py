@@ -24,16 +24,42 @@ class PolicyExplanation(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str
     name: str
     labels: Mapping[str, str]
-    namespace_labels: Mapping[str, str]
+    # None where these may not be read.
+    namespace_labels: Mapping[str, str] | None
     # The one that applies; None where there is none.
     policy: str | None
     why: str
     policies: tuple[PolicyRow, ...]
     settings: tuple[SettingRow, ...]
+    # Policies that are not among them.
+    other_policies: int = 0
 
 
 def explain_policy(
     instance: VirtualMachineInstance, namespace_labels: Mapping[str, str], policies: Policies, cluster: ClusterMigrationSettings
+) -> PolicyExplanation:
+    """All of them, for those who may read all of them."""
+    return _explained(instance, namespace_labels, policies, cluster, policies.explain(instance.labels, namespace_labels))
+
+
+def explain_policy_within(
+    instance: VirtualMachineInstance,
+    namespace_labels: Mapping[str, str],
+    policies: Policies,
+    cluster: ClusterMigrationSettings,
+    most: int,
+) -> PolicyExplanation:
+    """The first `most` of those that could apply in the namespace, for those who may know of no other."""
+    rows = policies.explain_within(instance.labels, namespace_labels, most)
+    return _explained(instance, namespace_labels, policies, cluster, rows)
+
+
+def _explained(
+    instance: VirtualMachineInstance,
+    namespace_labels: Mapping[str, str],
+    policies: Policies,
+    cluster: ClusterMigrationSettings,
+    rows: list[PolicyRow],
 ) -> PolicyExplanation:
     chosen = policies.chosen(instance.labels, namespace_labels)
     return PolicyExplanation(
@@ -43,8 +69,9 @@ def explain_policy(
         namespace_labels=namespace_labels,
         policy=chosen.name,
         why=chosen.why,
-        policies=tuple(policies.explain(instance.labels, namespace_labels)),
+        policies=tuple(rows),
         settings=tuple(_settings(cluster, chosen)),
+        other_policies=len(policies) - len(rows),
     )
 
 

@@ -28,6 +28,7 @@ from herder.rules.policies.order import (
     pairs_of,
     rank_of,
     ranked_policy,
+    selects_namespace,
     why_first,
     why_not,
     why_not_first,
@@ -141,15 +142,24 @@ class Policies:
 
     def explain(self, instance: Labels, namespace: Labels) -> list[PolicyRow]:
         """Every policy: those that match in their order, then the others."""
-        matching = self._matching(instance, namespace, ALL)
-        rows: list[PolicyRow] = []
-        for place, ranked in enumerate(matching):
-            why = why_not_first(ranked, matching[0]) if place else self.chosen(instance, namespace).why
-            rows.append(PolicyRow(ranked.name, not place, True, ranked.labels, why))
-        matched = {ranked.name for ranked in matching}
-        others = sorted((one for one in self._known.values() if one.name not in matched), key=rank_of)
-        rows += [PolicyRow(one.name, False, False, one.labels, why_not(one, instance, namespace)) for one in others]
+        rows = self._rows(instance, namespace, list(self._known.values()), ALL)
         return rows + [PolicyRow(name, False, False, 0, why) for name, why in sorted(self._unusable.items())]
+
+    def explain_within(self, instance: Labels, namespace: Labels, most: int) -> list[PolicyRow]:
+        """For those who may know about their own namespace alone: the first `most` of the policies that could apply there. What
+        selects other namespaces may name them, and is left out."""
+        here = [one for one in self._known.values() if selects_namespace(one, namespace)]
+        return self._rows(instance, namespace, here, most)
+
+    def _rows(self, instance: Labels, namespace: Labels, ranked: list[Ranked], most: int) -> list[PolicyRow]:
+        matching = self._matching(instance, namespace, most)
+        rows: list[PolicyRow] = []
+        for place, one in enumerate(matching):
+            why = why_not_first(one, matching[0]) if place else self.chosen(instance, namespace).why
+            rows.append(PolicyRow(one.name, not place, True, one.labels, why))
+        matched = {one.name for one in matching}
+        others = sorted((one for one in ranked if one.name not in matched), key=rank_of)[: most - len(rows)]
+        return rows + [PolicyRow(one.name, False, False, one.labels, why_not(one, instance, namespace)) for one in others]
 
     def _matching(self, instance: Labels, namespace: Labels, most: int) -> list[Ranked]:
         """The first `most`, in order."""

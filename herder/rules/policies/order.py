@@ -67,6 +67,11 @@ def ranked_policy(policy: MigrationPolicy) -> Ranked:
     return Ranked(rank, pairs, policy)
 
 
+def selects_namespace(ranked: Ranked, namespace: Labels) -> bool:
+    """Whether machines of this namespace could have the policy, whatever labels they have themselves."""
+    return all(namespace.get(pair[0]) == pair[1] for pair in ranked.pairs if len(pair) > 2)
+
+
 def why_first(first: Ranked, second: Ranked | None) -> str:
     matched = f"{first.name} matches {_labels(first)}"
     if second is None:

@@ -13,6 +13,7 @@ import msgspec
 
 from herder.api import reasons
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
+from herder.api.kinds.migration_review import MigrationReviewSpec
 from herder.api.node_selector import NodeSelectorTerm
 from herder.api.normalise import added_term
 from herder.api.reading import entries, part, text
@@ -57,7 +58,7 @@ class Added(msgspec.Struct, frozen=True):
         return _merged(self.term, self.selector)
 
 
-def added_by(spec: VirtualMachineInstanceMigrationSpec) -> Added:
+def added_by(spec: VirtualMachineInstanceMigrationSpec | MigrationReviewSpec) -> Added:
     """ValueError where the term is none: admission refuses it, but not every cluster asks us."""
     return Added(added_term(spec.added_node_selector_term), spec.added_node_selector or {})
 
