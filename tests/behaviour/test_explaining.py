@@ -11,6 +11,12 @@ import yaml
 
 from herder.api import registry
 from herder.api.labels import SCHEDULABLE
+from herder.cli.asking import Refusal
+from herder.cli.reviews import reviewed
+from herder.kube.client import Client
+from herder.kube.connect import connect
+from herder.kube.errors import Forbidden
+from herder.kube.resources import Key
 from tests.behaviour.our_kinds import install_crds, resource_of
 from tests.engines.api import Api
 from tests.engines.embedded import find_program
@@ -22,6 +28,7 @@ Unique = Callable[..., str]
 INSTANCES = resource_of(registry.INSTANCE)
 MIGRATIONS = resource_of(registry.MIGRATION)
 POLICIES = resource_of(registry.POLICY)
+REVIEWS = resource_of(registry.REVIEW)
 ROOM = {"cpu": "8", "memory": "16Gi", "pods": "10"}
 
 
@@ -157,3 +164,12 @@ async def test_a_question_that_cannot_be_answered_gets_a_sentence(
     found, lines, err = await _explain(engine, namespace, *asked)
     assert (found, lines) == (code, [])
     assert words in err
+
+
+async def test_where_no_controller_answers_that_is_said_and_no_review_stays(api: Api, engine: Engine, namespace: str) -> None:
+    """No controllers run beside this engine."""
+    forbidden = Forbidden(403, "Forbidden", "nodes is forbidden")
+    async with Client(connect(engine.kubeconfig, None, "test"), "test") as client:
+        with pytest.raises(Refusal, match=r"nobody answered MigrationReview explain-\w+ within 0.2 s: do the controllers run\?"):
+            await reviewed(client, Key(namespace, "web"), {}, forbidden, patience=0.2)
+    assert (await api.list(REVIEWS, namespace)).ok["items"] == []

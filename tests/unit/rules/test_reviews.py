@@ -11,6 +11,7 @@ from herder.api.kinds.migration_review import MOST_ROWS, MigrationReviewStatus
 from herder.api.labels import SCHEDULABLE
 from herder.rules.configuration import cluster_migration_settings
 from herder.rules.migration.explain import MigrationExplanation, explain_migration
+from herder.rules.plans import find
 from herder.rules.policies import Policies, PolicyExplanation, explain_policy
 from herder.rules.reviews import (
     LIFETIME,
@@ -144,8 +145,8 @@ def test_of_very_many_nodes_and_policies_the_first_are_shown_and_the_others_coun
 
 def test_an_instance_that_is_not_there_is_the_whole_answer() -> None:
     status = answered(review(), None, cluster(*THREE))
-    (condition,) = status.conditions or ()
-    assert (condition.status, condition.reason) == ("False", reasons.VMI_NOT_FOUND)
+    condition = find(status.conditions, reasons.ANSWERED)
+    assert condition is not None and (condition.status, condition.reason) == ("False", reasons.VMI_NOT_FOUND)
     assert condition.message == "there is no VirtualMachineInstance 'web' in namespace 'shop'"
     assert (status.outcome, status.nodes) == (None, None)
     assert is_answered(msgspec.structs.replace(review(), status=status)), "it is not asked again and again"
