@@ -23,7 +23,7 @@ METHOD = re.compile(r"([A-Z]\w+)\.(\w+)")
 CALL = re.compile(r"(\w+)\(.*\)")
 # Words that are written so and are nobody's names here.
 OF_OTHERS = {
-    *("JavaScript", "PyYAML", "SeaBIOS", "vCPU", "GitHub", "PR_SET_PDEATHSIG", "disconnect"),
+    *("JavaScript", "PyYAML", "SeaBIOS", "vCPU", "GitHub", "PR_SET_PDEATHSIG", "disconnect", "process_start_time_seconds"),
     *("MutatingWebhookConfigurations", "ValidatingWebhookConfigurations"),
 }
 
