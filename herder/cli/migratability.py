@@ -24,6 +24,7 @@ from herder.rules.migratability.explain import (
 
 Migratability = ClusterLevels | NodeTakers | GuestTakers
 KINDS = {"node": "node", "nodes": "node", "no": "node", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
+# In a row of text; -o json has them all.
 MOST_WORDS = 8
 
 
@@ -92,12 +93,12 @@ def _of_guest(found: GuestTakers) -> list[Part]:
 
 
 def _takers(rows: tuple[TakerRow, ...]) -> list[Part]:
-    cells = [(row.node, "yes" if row.takes else "no", _why_not(row)) for row in rows]
-    return [Table(("NODE", "TAKES IT", "LACKS"), cells)] if rows else []
+    cells = [(row.node, "yes" if row.takes else "no", f"{row.shared} of {row.needed}", _why_not(row)) for row in rows]
+    return [Table(("NODE", "TAKES IT", "HAS", "LACKS"), cells)] if rows else []
 
 
 def _why_not(row: TakerRow) -> str:
-    return ", ".join((*row.lacks, *((f"({row.closed})",) if row.closed else ())))
+    return ", ".join(part for part in (_words(row.lacks), f"({row.closed})" if row.closed else "") if part)
 
 
 async def explain_baseline(client: Client, selector: str | None) -> Baseline:
@@ -120,7 +121,7 @@ def baseline_text(found: Baseline) -> list[Part]:
         return [*shown, "They have no model in common: a machine can name none that all of them have."]
     shown += [
         f"model:    {found.model}" + (f" (also {_words(found.models[1:])})" if found.models[1:] else ""),
-        f"features: {', '.join(found.features) or 'none in common'}",
+        f"features: {_words(found.features) or 'none in common'}",
         "",
         "A machine that can be moved among all of them:",
         *snippet(found),

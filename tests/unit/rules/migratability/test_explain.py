@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import yaml
 
 from herder.api.core import Node
@@ -45,11 +46,11 @@ def test_a_node_is_shown_with_every_other_node_and_what_that_lacks() -> None:
     first, second, heading, *rows = plain(migratability_text(explain_node(MIXED[2], [*MIXED, node("amd", AMD)])))
     assert first == "A host-model guest that is first started on odd gets model Skylake-Client."
     assert second == "Level 0: 0 of 4 nodes would take it."
-    assert heading.split() == ["NODE", "TAKES", "IT", "LACKS"]
-    assert [row.split(maxsplit=2) for row in rows] == [
-        ["a", "no", "avx512f"],
-        ["b", "no", "avx512f"],
-        ["amd", "no", "vendor Intel, model Skylake-Client, avx512f"],
+    assert heading.split() == ["NODE", "TAKES", "IT", "HAS", "LACKS"]
+    assert [row.split(maxsplit=5) for row in rows] == [
+        ["a", "no", "2", "of", "3", "avx512f"],
+        ["b", "no", "2", "of", "3", "avx512f"],
+        ["amd", "no", "1", "of", "3", "vendor Intel, model Skylake-Client, avx512f"],
     ]
 
 
@@ -59,12 +60,25 @@ def test_a_guest_is_shown_with_the_nodes_that_have_what_it_was_started_with() ->
     first, second, _, *rows = plain(migratability_text(explain_guest(("shop", "web"), started, "a", nodes)))
     assert first == "vm shop/web runs on a and was started with model Skylake-Client with aes."
     assert second == "2 of 4 other nodes would take it."
-    assert [row.split(maxsplit=2) for row in rows] == [
-        ["b", "yes"],
-        ["odd", "yes"],
-        ["amd", "no", "vendor Intel, model Skylake-Client"],
-        ["off", "no", "(is not ready)"],
+    assert [row.split(maxsplit=5) for row in rows] == [
+        ["b", "yes", "2", "of", "2"],
+        ["odd", "yes", "2", "of", "2"],
+        ["amd", "no", "1", "of", "2", "vendor Intel, model Skylake-Client"],
+        ["off", "no", "2", "of", "2", "(is not ready)"],
     ]
+
+
+def test_of_many_missing_features_a_row_names_some_and_counts_the_others_and_the_document_names_all() -> None:
+    many = [f"f{number:02}" for number in range(60)]
+    started = StartedCPU(model="Haswell", features=tuple(CPUFeature(name=name) for name in many))
+    old = node("old", cpu("Haswell", also=many[:20], models=["Haswell"]), cordoned=True)
+    found = explain_guest(("shop", "web"), started, "a", [old])
+    row = plain(migratability_text(found))[-1]
+    shown = ", ".join(many[20:28])
+    assert row.split(maxsplit=5) == ["old", "no", "21", "of", "61", f"{shown} and 32 more, (is cordoned)"]
+    document = msgspec.to_builtins(found)
+    assert document["features"] == tuple(many)
+    assert document["nodes"][0]["lacks"] == tuple(many[20:])
 
 
 def test_the_baseline_is_the_newest_model_and_the_features_that_all_have() -> None:
