@@ -9,9 +9,10 @@ import click
 from herder.app.scoring import scoring_option
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
-from herder.cli.output import show
+from herder.cli.output import output_option, show
 
 if TYPE_CHECKING:
+    from herder.cli.output import Format
     from herder.rules.placement import Scoring
 
 
@@ -23,8 +24,9 @@ def explain() -> None:
 @explain.command()
 @click.argument("name", metavar="POD|VM")
 @scoring_option
+@output_option
 @asks_a_cluster
-async def placement(where: Where, name: str, scoring: Scoring) -> None:
+async def placement(where: Where, name: str, scoring: Scoring, output: Format | None) -> None:
     """Show for each node whether the pod fits, and the first rule that says no.
 
     POD|VM is a name, pod/NAME or vm/NAME. The answer is the scheduler's own: the same rules, asked about the cluster as it is now.
@@ -33,13 +35,14 @@ async def placement(where: Where, name: str, scoring: Scoring) -> None:
     from herder.cli.placement import explain_placement, placement_text
 
     async with connected(where) as (client, namespace):
-        show(await explain_placement(client, name, namespace, scoring), placement_text)
+        show(await explain_placement(client, name, namespace, scoring), placement_text, output)
 
 
 @explain.command()
 @click.argument("name", metavar="VMI")
+@output_option
 @asks_a_cluster
-async def policy(where: Where, name: str) -> None:
+async def policy(where: Where, name: str, output: Format | None) -> None:
     """Show every MigrationPolicy: which applies to the instance VMI, and why the others do not.
 
     Below, the settings that a migration would run with now, and who decided each. Nothing is changed.
@@ -47,15 +50,16 @@ async def policy(where: Where, name: str) -> None:
     from herder.cli.explaining import explain_policy, policy_text
 
     async with connected(where) as (client, namespace):
-        show(await explain_policy(client, name, namespace), policy_text)
+        show(await explain_policy(client, name, namespace), policy_text, output)
 
 
 @explain.command()
 @click.argument("name", metavar="VMI")
 @click.option("--to", metavar="NODE", default="", help="Ask about this node alone, as `herder migrate --to` would.")
 @click.option("--selector", metavar="EXPR", default="", help="Ask about nodes with these labels, such as disktype=ssd.")
+@output_option
 @asks_a_cluster
-async def target(where: Where, name: str, to: str, selector: str) -> None:
+async def target(where: Where, name: str, to: str, selector: str, output: Format | None) -> None:
     """Show for each node whether the instance VMI could be migrated there, and if not, why.
 
     The answer is the scheduler's own, about the cluster as it is now. Nothing is changed.
@@ -65,13 +69,14 @@ async def target(where: Where, name: str, to: str, selector: str) -> None:
     if to and selector:
         raise Refusal("--to and --selector exclude each other: a node, or labels of nodes", WRONG_USE)
     async with connected(where) as (client, namespace):
-        show(await explain_target(client, name, namespace, (to, selector)), target_text)
+        show(await explain_target(client, name, namespace, (to, selector)), target_text, output)
 
 
 @explain.command()
 @click.argument("name", metavar="[NODE|VM]", required=False)
+@output_option
 @asks_a_cluster
-async def migratability(where: Where, name: str | None) -> None:
+async def migratability(where: Where, name: str | None, output: Format | None) -> None:
     """Show where host-model guests can be moved to, and what the other nodes lack.
 
     Without a name: every node with its level, that is how many of the nodes would take a guest that is first started there. NODE|VM
@@ -80,15 +85,16 @@ async def migratability(where: Where, name: str | None) -> None:
     from herder.cli.migratability import explain_migratability, migratability_text
 
     async with connected(where) as (client, namespace):
-        show(await explain_migratability(client, name, namespace), migratability_text)
+        show(await explain_migratability(client, name, namespace), migratability_text, output)
 
 
 @explain.command()
 @click.option("--nodes", "selector", metavar="SELECTOR", help="Only nodes with these labels, for example zone=north.")
+@output_option
 @asks_a_cluster
-async def baseline(where: Where, selector: str | None) -> None:
+async def baseline(where: Where, selector: str | None, output: Format | None) -> None:
     """Show the CPU model and features that all nodes have, and the level that each node would have if machines named them."""
     from herder.cli.migratability import baseline_text, explain_baseline
 
     async with connected(where) as (client, _):
-        show(await explain_baseline(client, selector), baseline_text)
+        show(await explain_baseline(client, selector), baseline_text, output)

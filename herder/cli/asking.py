@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
+from herder.cli.tables import printable
+
 # 1 is for bugs, 2 is what click ends with, up to 7 the numbers are those of the commands that start things.
 WRONG_USE = 2
 CANNOT_USE_FILE = 6
@@ -74,7 +76,9 @@ async def _told(work: Awaitable[None]) -> None:
 
 
 def refuse(sentence: str, code: int) -> NoReturn:
-    click.echo(f"herder: {sentence}", err=True)
+    # It may quote what somebody else has written.
+    shown = "\n".join(map(printable, sentence.split("\n")))
+    click.echo(f"herder: {shown}", err=True)
     sys.exit(code)
 
 

@@ -20,9 +20,22 @@ Part = str | Table
 
 def plain(parts: Iterable[Part]) -> list[str]:
     """As scripts read it: aligned with spaces, without colours and without lines."""
-    return [line for part in parts for line in ([part] if isinstance(part, str) else table([part.heading, *part.rows]))]
+    return [line for part in parts for line in _lines(part)]
+
+
+def _lines(part: Part) -> list[str]:
+    if isinstance(part, str):
+        return [printable(part)]
+    return table([part.heading, *(tuple(map(printable, row)) for row in part.rows)])
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def printable(text: str) -> str:
+    """Messages and labels are written by others: what would move the cursor, or hide text, is shown as its escape."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -1,6 +1,7 @@
 """`herder explain placement`, `policy` and `target`, through the installed program, on every engine. They change nothing."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -115,6 +116,10 @@ async def test_every_node_is_shown_with_its_reason(api: Api, engine: Engine, nam
     assert _row(lines, free)[1] == "yes"
     assert _row(lines, source)[1:] == ["no", "is", "the source node"]
     assert _row(lines, cordoned)[1:] == ["no", "is", "cordoned"]
+    _, lines, _ = await _explain(engine, namespace, "target", "web", "-o", "yaml")
+    found = yaml.safe_load("\n".join(lines))
+    assert (found["name"], found["nodeName"], found["notMigratable"], found["impossible"]) == ("web", source, None, None)
+    assert {"node": cordoned, "fits": False, "why": "is cordoned", "score": None} in found["nodes"]
 
 
 async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_herder_up_left_here(
@@ -131,6 +136,13 @@ async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_he
     code, lines, err = await _run(["placement", "web"], tmp_path)
     assert (code, err) == (0, "")
     assert f"pod {namespace}/web would go to {nodes[2]}." in lines
+    shown = next(line for line in lines if line.startswith(f"{nodes[0]} "))
+    assert shown.endswith("   node affinity   nodeSelector place=2: the node has place=0")
+    code, lines, err = await _run(["placement", "web", "-o", "json"], tmp_path)
+    found = json.loads("\n".join(lines))
+    assert (code, err, found["targetNode"], found["nodeName"]) == (0, "", nodes[2], "")
+    row = next(one for one in found["nodes"] if one["node"] == nodes[0])
+    assert row["details"] == ["nodeSelector place=2: the node has place=0"]
 
 
 async def test_a_target_that_cannot_be_is_told_from_one_that_may_pass(
