@@ -6,10 +6,18 @@ import pytest
 
 from tests.behaviour.manifests import config_map, pod
 from tests.engines.api import Api, Json
-from tests.engines.resources import NAMESPACES, PODS, SECRETS
+from tests.engines.resources import CONFIG_MAPS, NAMESPACES, PODS, SECRETS
 from tests.engines.waiting import eventually
 
 HOLD = "example.com/hold"
+DELETED = "All content successfully deleted, may be waiting on finalization"
+ALL_WELL = [
+    ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    ("NamespaceDeletionContentFailure", "False", "ContentDeleted", DELETED),
+    ("NamespaceContentRemaining", "False", "ContentRemoved", "All content successfully removed"),
+    ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+]
 
 
 async def doomed(api: Api, unique: Callable[..., str]) -> str:
@@ -74,16 +82,60 @@ async def test_its_contents_go_first_and_what_a_finalizer_holds_holds_it(api: Ap
     await eventually(only_the_held_is_left, patience=30)
     await eventually(the_held_is_going, patience=30)
     assert (await api.get(NAMESPACES, name)).ok["status"]["phase"] == "Terminating"
-
-    async def told() -> Json:
-        conditions = (await api.get(NAMESPACES, name)).ok["status"].get("conditions", [])
-        return next((one for one in conditions if one["type"] == "NamespaceFinalizersRemaining"), {})
-
-    condition = await eventually(told, patience=30)
-    assert (condition["status"], condition["reason"]) == ("True", "SomeFinalizersRemain")
-    assert f"{HOLD} in 1 resource instances" in condition["message"]
+    remaining = "Some resources are remaining: secrets. has 1 resource instances"
+    held = f"Some content in the namespace has finalizers remaining: {HOLD} in 1 resource instances"
+    changed = [
+        ("NamespaceContentRemaining", "True", "SomeResourcesRemain", remaining),
+        ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", held),
+    ]
+    await says(api, name, [*ALL_WELL[:3], *changed])
     await release(api, name)
     await eventually(lambda: gone(api, name), patience=40)
+
+
+async def test_its_pods_go_before_everything_else(api: Api, unique: Callable[..., str]) -> None:
+    name = unique()
+    await api.create(NAMESPACES, {"metadata": {"name": name}})
+    await api.create(PODS, pod("held", {"finalizers": [HOLD]}), name)
+    await api.create(CONFIG_MAPS, config_map("later"), name)
+    await api.delete(NAMESPACES, name)
+
+    async def looked_at() -> bool:
+        return bool((await api.get(NAMESPACES, name)).ok["status"].get("conditions"))
+
+    await eventually(looked_at, patience=30)
+    assert "deletionTimestamp" in (await api.get(PODS, "held", name)).ok["metadata"]
+    assert "deletionTimestamp" not in (await api.get(CONFIG_MAPS, "later", name)).ok["metadata"]
+    await api.patch(PODS, "held", {"metadata": {"finalizers": None}}, name)
+    await eventually(lambda: gone(api, name), patience=40)
+
+
+async def test_an_empty_one_that_somebody_else_holds_says_that_all_is_done(api: Api, unique: Callable[..., str]) -> None:
+    name = unique()
+    created = (await api.create(NAMESPACES, {"metadata": {"name": name}})).ok
+    await api.update(NAMESPACES, {**created, "spec": {"finalizers": ["kubernetes", HOLD]}}, "", "finalize")
+    await api.delete(NAMESPACES, name)
+
+    async def only_the_other_holds() -> bool:
+        return (await api.get(NAMESPACES, name)).ok["spec"]["finalizers"] == [HOLD]
+
+    await eventually(only_the_other_holds, patience=30)
+    await says(api, name, ALL_WELL)
+    last = (await api.get(NAMESPACES, name)).ok
+    assert (await api.update(NAMESPACES, {**last, "spec": {}}, "", "finalize")).code == 200
+    await eventually(lambda: gone(api, name), patience=30)
+
+
+async def says(api: Api, name: str, wanted: list[tuple[str, str, str, str]]) -> None:
+    """Waits until its conditions are these, in this order."""
+
+    async def said() -> bool:
+        conditions = (await api.get(NAMESPACES, name)).ok["status"].get("conditions", [])
+        found = [(one["type"], one["status"], one["reason"], one["message"]) for one in conditions]
+        assert found == wanted
+        return True
+
+    await eventually(said, patience=30)
 
 
 async def test_nothing_can_be_created_in_a_namespace_that_is_going(api: Api, unique: Callable[..., str]) -> None:
