@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from herder.api import reasons
 from herder.api.backoff import doubled
@@ -14,7 +15,7 @@ from herder.kube.cache import Stored
 from herder.kube.client import STRATEGIC_PATCH
 from herder.kube.errors import Conflict, KubeError, NotFound
 from herder.kube.kit import Kit
-from herder.kube.resources import CLAIMS, PODS, Key
+from herder.kube.resources import CLAIMS, PODS, Key, Resource
 
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
 TRIES = 5
@@ -61,7 +62,7 @@ class Hands:
         try:
             await _insist(lambda: self._client.patch(PODS, stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH))
         except (NotFound, Conflict):
-            return
+            await self._unless_replaced(PODS, stored.key, stored.uid)
 
     async def choose_node(self, claim: Key, uid: str, node: str) -> None:
         """For a volume that is made where its pod goes."""
@@ -69,7 +70,14 @@ class Hands:
         try:
             await _insist(lambda: self._client.patch(CLAIMS, claim, patch))
         except (NotFound, Conflict):
-            return
+            await self._unless_replaced(CLAIMS, claim, uid)
+
+    async def _unless_replaced(self, resource: Resource[Any], key: Key, uid: str) -> None:
+        """Raises, so that it is tried again, where the very object is still there: somebody was faster with something else, and
+        what was to be said has not been heard."""
+        found = await self._client.find(resource, key)
+        if found is not None and found.uid == uid:
+            raise Conflict(409, "Conflict", f"{resource.kind} {key} is being written by others")
 
 
 async def _insist(send: Callable[[], Awaitable[object]]) -> None:

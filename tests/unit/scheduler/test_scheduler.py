@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from herder.kube.errors import Invalid
+from herder.kube.errors import Conflict, Invalid
 from herder.kube.resources import CLAIMS, EVENTS, NODES, PODS, PRIORITY_CLASSES, STORAGE_CLASSES, VOLUMES, Key
 from herder.scheduler.hands import Hands
 from tests.unit.rules.placement.cluster import HOST, ZONE
@@ -284,6 +284,29 @@ def test_an_outage_while_it_is_said_why_a_pod_waits_is_made_good() -> None:
         town.line.cut = False
         await rest()
         assert await town.condition("p") == "0/1 nodes are available: 1 Insufficient cpu."
+
+    play(scenario)
+
+
+def test_what_was_refused_because_others_wrote_at_the_same_time_is_written_again() -> None:
+    """Why a pod waits, and the node of a late volume: nobody else would ever write them."""
+
+    async def scenario(town: Town) -> None:
+        await town.nodes("a", cpu="1")
+        late = {"metadata": {"name": "late"}, "provisioner": "example.com/disks", "volumeBindingMode": "WaitForFirstConsumer"}
+        await town.client.create(STORAGE_CLASSES, late)
+        await town.client.create(CLAIMS, _claim(storageClassName="late"), "default")
+        await rest()
+        busy = Conflict(409, "Conflict", "the object has been modified")
+        town.line.refusals = {"/p/status": busy, "/disk": busy}
+        await town.pod("p", requests={"cpu": "2"})
+        await town.pod("q", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}])
+        await rest()
+        town.line.refusals.clear()
+        await rest()
+        assert await town.condition("p") == "0/1 nodes are available: 1 Insufficient cpu."
+        claim = await town.client.get(CLAIMS, Key("default", "disk"))
+        assert claim.annotations["volume.kubernetes.io/selected-node"] == "a"
 
     play(scenario)
 
