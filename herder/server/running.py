@@ -79,7 +79,7 @@ class Running:
         self._disruptions = StaleDisruptions(self.engine)
         self._binding = Binding(self.engine)
         self._protection = Protection(self.engine)
-        self._compaction = Compaction(self.engine)
+        self._compaction = Compaction(self.engine.store)
         self.expiry = Expiry(self.engine)
         self._brings = kinds
         self._tasks: list[asyncio.Task[None]] = []

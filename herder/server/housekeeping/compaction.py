@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from herder.server.engine import Engine
+from herder.api.backoff import doubled
+from herder.server.store import Store
 
 EVERY = 30.0
 KEEP_SECONDS = 300.0
@@ -13,11 +14,13 @@ KEEP_SECONDS = 300.0
 KEEP_ROWS = 200_000
 # A breath between slices, in which writers get their turn.
 PAUSE = 0.01
+# After a slice that found no room, and twice as long after the next: what fails takes all writes with it that wait behind it.
+FIRST_RETRY = 1.0
 
 
 class Compaction:
-    def __init__(self, engine: Engine) -> None:
-        self._store = engine.store
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._marks: deque[tuple[float, int]] = deque()
 
     async def run(self) -> None:
@@ -34,5 +37,9 @@ class Compaction:
         return max(target, self._store.oldest_worth_keeping(KEEP_ROWS))
 
     async def _compact_to(self, revision: int) -> None:
-        while self._store.compacting or self._store.compact(revision):  # noqa: ASYNC110 - the pause is the point
+        while self._store.compact(revision):
             await asyncio.sleep(PAUSE)
+            while self._store.compacting:  # noqa: ASYNC110 - the store does not say when
+                await asyncio.sleep(PAUSE)
+            if failures := self._store.compaction_failures:
+                await asyncio.sleep(doubled(FIRST_RETRY, EVERY, failures - 1))

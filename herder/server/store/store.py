@@ -59,6 +59,8 @@ class Store:
         self._pending: dict[tuple[str, str], _Pending] = {}
         self._listeners: dict[str, list[Listener]] = {}
         self._compacting = False
+        # In a row.
+        self.compaction_failures = 0
         self._epoch = 0
         self._failure: BaseException | None = None
         self._stopped = False
@@ -341,6 +343,7 @@ class Store:
 
     def _compaction_done(self, obsolete: list[_Superseded], outcome: BaseException | None) -> None:
         self._compacting = False
+        self.compaction_failures = 0 if outcome is None else self.compaction_failures + 1
         if outcome is not None:
             self._superseded.extendleft(reversed(obsolete))
             self._failed(outcome)
