@@ -16,7 +16,9 @@ YAML = "yaml"
 META_GROUP = "meta.k8s.io"
 DISCOVERY_GROUP = "apidiscovery.k8s.io"
 
-META_KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+METADATA, METADATA_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
+WITHOUT_TABLES = frozenset({METADATA, METADATA_LIST})
+META_KINDS = WITHOUT_TABLES | {"Table"}
 META_VERSIONS = frozenset({"v1", "v1beta1"})
 DISCOVERY_KINDS = frozenset({"APIGroupDiscoveryList"})
 DISCOVERY_VERSIONS = frozenset({"v2"})
@@ -45,15 +47,22 @@ class _Clause(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=1024)
-def parse_accept(header: str) -> Accepted | None:
-    """For objects and lists: as they are, or as Table and PartialObjectMetadata. None: nothing acceptable (406)."""
-    return _first_served(header, META_GROUP, META_VERSIONS, META_KINDS)
+def parse_accept(header: str, tables: bool = True) -> Accepted | None:
+    """For objects and lists: as they are, or as Table and PartialObjectMetadata. None: nothing acceptable (406). `tables`: whether
+    there are any of this kind."""
+    return _first_served(header, META_GROUP, META_VERSIONS, META_KINDS if tables else WITHOUT_TABLES)
 
 
 @lru_cache(maxsize=256)
 def parse_discovery_accept(header: str) -> Accepted | None:
     """For /api and /apis: the plain lists, or everything at once as APIGroupDiscoveryList."""
     return _first_served(header, DISCOVERY_GROUP, DISCOVERY_VERSIONS, DISCOVERY_KINDS)
+
+
+@lru_cache(maxsize=256)
+def parse_plain_accept(header: str) -> Accepted | None:
+    """For what is shown in one way alone."""
+    return _first_served(header, "", frozenset(), frozenset())
 
 
 def _first_served(header: str, group: str, versions: frozenset[str], kinds: frozenset[str]) -> Accepted | None:

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 import yaml
 
-from herder.server.accept import YAML, Accepted, parse_accept
+from herder.server.accept import METADATA, METADATA_LIST, YAML, Accepted, parse_accept
 from herder.server.request import Answer, Request, Response, Stream
 from herder.server.served import Served
-from herder.server.status import bad_request, not_acceptable
+from herder.server.status import ApiError, bad_request, cannot_be_shown, not_acceptable
 from herder.server.store import Record
 from herder.server.tables import (
     IncludeObject,
+    Printer,
     partial_metadata,
     partial_object_metadata,
     partial_object_metadata_list,
@@ -37,10 +38,27 @@ LONGEST_YAML = 32 * 1024
 
 
 def accepted(request: Request) -> Accepted:
-    wanted = parse_accept(request.headers.get("Accept", ""))
+    wanted = parse_accept(request.headers.get("Accept", ""), request.tables)
     if wanted is None:
         raise not_acceptable(ACCEPTED_TYPES)
     return wanted
+
+
+def check_accepted(request: Request, served: Served, *, many: bool) -> None:
+    """Before anything is done: what was done could not be told."""
+    wanted, resource = accepted(request).as_kind, served.resource
+    if many and wanted == METADATA:
+        raise cannot_be_shown(wanted, f"is a list ({resource.list_kind or f'{resource.kind}List'})")
+    if not many and wanted == METADATA_LIST:
+        raise cannot_be_shown(wanted, f"is not a list ({resource.kind})")
+
+
+def refusal(request: Request, error: ApiError) -> Response:
+    """In YAML for whoever asked for that."""
+    wanted = parse_accept(request.headers.get("Accept", ""))
+    answer = body(wanted or Accepted(), error.body(), error.code)
+    answer.headers = error.headers
+    return answer
 
 
 def shown(served: Served, record: Record) -> bytes:
@@ -76,11 +94,15 @@ def include_object(request: Request) -> IncludeObject:
 
 def one(request: Request, served: Served, raw: bytes, now: float, status: int = 200) -> Response:
     """A single object."""
+    return presented(request, served.printer, in_version(served, raw), now, status)
+
+
+def presented(request: Request, printer: Printer, raw: bytes, now: float, status: int = 200) -> Response:
+    """Also what is never stored: a scale, an answered question."""
     wanted = accepted(request)
-    raw = in_version(served, raw)
     if wanted.as_kind == "Table":
-        raw = render_stored_table(served.printer, [raw], include_object(request), _revision_of(raw), now)
-    elif wanted.as_kind == "PartialObjectMetadata":
+        raw = render_stored_table(printer, [raw], include_object(request), _revision_of(raw), now)
+    elif wanted.as_kind == METADATA:
         raw = partial_object_metadata(msgspec.json.decode(raw))
     return body(wanted, raw, status)
 
@@ -92,7 +114,7 @@ async def many(request: Request, served: Served, records: Sequence[Record], meta
         row, include = stored_row, include_object(request)
         rows = [row(served.printer, shown(served, record), include, now) async for record in in_turns(records)]
         return body(wanted, table_of(served.printer, rows, metadata))
-    if wanted.as_kind in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+    if wanted.as_kind == METADATA_LIST:
         items = [partial_metadata(shown(served, record)) async for record in in_turns(records)]
         return body(wanted, partial_object_metadata_list(items, metadata))
     chunks = _list_chunks(served, records, metadata)

@@ -47,6 +47,8 @@ class Request(msgspec.Struct, kw_only=True):
     # For the metrics, once it is known.
     verb: str = ""
     resource: str = ""
+    # Whether what is asked for can be shown as a table.
+    tables: bool = True
     # What to tell the client beside the answer (kubectl prints it).
     warnings: list[str] = []
 

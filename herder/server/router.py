@@ -12,7 +12,7 @@ from herder.server.access.reviews import review
 from herder.server.access.token_requests import create_token
 from herder.server.engine import Engine
 from herder.server.informing import Information
-from herder.server.presenting import accepted
+from herder.server.presenting import accepted, check_accepted, refusal
 from herder.server.request import Answer, Request, Response, Target, parse_target
 from herder.server.served import Served
 from herder.server.verbs.attaching import attach, refuse_exec, refuse_port_forward
@@ -48,6 +48,8 @@ ON_REVIEWS: dict[str, Verb] = {"create": review}
 ON_ADDRESSES: dict[str, dict[str, Verb]] = {"bindings": {"create": bind_named_in_body}}
 
 
+UPGRADED = ("attach", "exec", "portforward")
+NEVER_TABLES = ("binding", "eviction", "finalize", "log", "token")
 WAITS_FOR_NODE = ("log", "attach")
 # Watches do not count: they are answered at once, and then only stream.
 MOST_IN_FLIGHT = 1000
@@ -68,7 +70,7 @@ class Router:
         try:
             answer = await self._limited(request)
         except status.ApiError as error:
-            answer = Response(error.code, error.body(), headers=error.headers)
+            answer = refusal(request, error)
         if isinstance(answer, Response):
             self.information.metrics.count(request.verb, request.resource, answer.status, time.perf_counter() - began)
         if request.warnings:
@@ -108,11 +110,22 @@ class Router:
             raise status.method_not_allowed()
         if verb is None or (not target.subresource and not served.allows(name)):
             raise status.method_not_allowed()
-        # Before anything is done: what was done could not be told.
-        accepted(request)
+        _negotiate(request, target, served)
         if served.deprecation:
             request.warnings.append(served.deprecation)
         return await verb(self.engine, served, target, request)
+
+
+def _negotiate(request: Request, target: Target, served: Served) -> None:
+    """Refuses what could not be shown as the client wants it. A connection that becomes another one shows nothing."""
+    subresource, resource = target.subresource, served.resource
+    if subresource in UPGRADED:
+        return
+    request.tables = resource.is_stored and subresource not in NEVER_TABLES
+    if request.verb in ("delete", "watch") or subresource in ("log", *resource.actions) or served.table in ON_ADDRESSES:
+        accepted(request)  # neither an object nor a list, as a rule
+    else:
+        check_accepted(request, served, many=request.verb in ("list", "deletecollection"))
 
 
 def _verb(request: Request, target: Target, served: Served) -> Verb | None:

@@ -102,6 +102,10 @@ def not_acceptable(accepted: Sequence[str]) -> ApiError:
     return ApiError(406, "NotAcceptable", message)
 
 
+def cannot_be_shown(kind: str, why: str) -> ApiError:
+    return ApiError(406, "NotAcceptable", f"you requested {kind}, but the requested object {why}")
+
+
 def already_exists(resource: Resource, name: str, terminating: bool = False) -> ApiError:
     going = "object is being deleted: " if terminating else ""
     return ApiError(409, "AlreadyExists", f'{going}{resource.qualified} "{name}" already exists', _details(resource, name))

@@ -16,7 +16,7 @@ from herder.server.access.attributes import Attributes, selected
 from herder.server.access.nodes.identity import node_of
 from herder.server.bodies import read_document
 from herder.server.metadata import metadata_of
-from herder.server.presenting import accepted, body
+from herder.server.presenting import one
 from herder.server.request import Answer, Request, Target, User
 from herder.server.served import Served
 
@@ -34,7 +34,7 @@ async def review(engine: Engine, served: Served, target: Target, request: Reques
     _ = request.dry_run  # refused where it makes no sense; nothing is stored either way
     metadata_of(document)
     answer = _ANSWERS[served.resource.kind](engine, served, target, request.user, document)
-    return body(accepted(request), msgspec.json.encode({**document, **answer}) + b"\n", 201)
+    return one(request, served, msgspec.json.encode({**document, **answer}) + b"\n", engine.world.now(), 201)
 
 
 # --- authorization.k8s.io --------------------------------------------------------------------------------------------------------
@@ -136,9 +136,9 @@ def _asked(spec: Document) -> Attributes:
 def _selected_node(asked: Document) -> str:
     """The node that a list would be limited to."""
     selector = asked["fieldSelector"]
-    for one in selector.get("requirements") or ():
-        if (one.get("key"), one.get("operator")) == ("spec.nodeName", "In") and len(one.get("values") or ()) == 1:
-            return one["values"][0]
+    for wanted in selector.get("requirements") or ():
+        if (wanted.get("key"), wanted.get("operator")) == ("spec.nodeName", "In") and len(wanted.get("values") or ()) == 1:
+            return wanted["values"][0]
     return selected(selector.get("rawSelector"))[1]
 
 

@@ -15,7 +15,7 @@ from herder.server.access.tokens import Bound, Claims, Named
 from herder.server.bodies import read_document
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.metadata import metadata_of
-from herder.server.presenting import accepted, body
+from herder.server.presenting import one
 from herder.server.request import Answer, Request, Target, User
 from herder.server.resources import Resource
 from herder.server.schema import compile_schema
@@ -74,7 +74,7 @@ async def create_token(engine: Engine, served: Served, target: Target, request: 
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
         "status": {"token": engine.access.accounts.signer.sign(claims), "expirationTimestamp": timestamp(now + seconds)},
     }
-    return body(accepted(request), msgspec.json.encode(answer) + b"\n", 201)
+    return one(request, _served(), msgspec.json.encode(answer) + b"\n", now, 201)
 
 
 def _check_node(engine: Engine, served: Served, target: Target, spec: Document, user: User) -> None:

@@ -24,6 +24,7 @@ _BUILTINS: dict[tuple[str, str], Printer] = {
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICA_SETS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
+    ("autoscaling", "scales"): workloads.SCALES,
     ("batch", "cronjobs"): stored_only.CRON_JOBS,
     ("batch", "jobs"): stored_only.JOBS,
     ("coordination.k8s.io", "leases"): cluster.LEASES,

@@ -107,6 +107,10 @@ CONTROLLER_REVISIONS = Printer(
     (NAME, text("Controller", "Whose history this is."), text("Revision", "Number of the revision."), AGE),
     print_controller_revision,
 )
+SCALES = Printer(
+    (NAME, integer("Desired", "Replicas that are wanted."), integer("Available", "Replicas that there are."), AGE),
+    lambda obj, now: [name_of(obj), *(part(obj, field).get("replicas", 0) for field in ("spec", "status")), age(created(obj), now)],
+)
 BUDGETS = Printer(
     (
         NAME,

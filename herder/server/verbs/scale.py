@@ -12,11 +12,12 @@ from herder.api.selectors import selector_from_object
 from herder.server import status
 from herder.server.bodies import as_object, media_type, parse
 from herder.server.engine import Engine
-from herder.server.presenting import accepted, body
+from herder.server.presenting import presented
 from herder.server.request import Answer, Request, Target
 from herder.server.resources import Resource, Scale
 from herder.server.served import Served
 from herder.server.store.records import key_of
+from herder.server.tables import printer_for
 from herder.server.verbs.apply import Config, applier_of, check_type, decide, decode_config
 from herder.server.verbs.patch import APPLY_PATCH, check_patch_type, read_patch
 from herder.server.writes import Intent
@@ -32,7 +33,7 @@ async def get_scale(engine: Engine, served: Served, target: Target, request: Req
     record = engine.store.get(served.table, key_of(target.namespace, target.name))
     if record is None:
         raise status.not_found(served.resource, target.name)
-    return body(accepted(request), msgspec.json.encode(scale_of(served, record.document())))
+    return _shown(engine, request, scale_of(served, record.document()))
 
 
 async def put_scale(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
@@ -44,7 +45,11 @@ async def put_scale(engine: Engine, served: Served, target: Target, request: Req
     else:
         make = _changed(served, target, read_patch(request, served, {}) if request.method == "PATCH" else _replace(request, target))
     outcome = await engine.writes.update(served, key_of(target.namespace, target.name), make, intent)
-    return body(accepted(request), msgspec.json.encode(scale_of(served, msgspec.json.decode(outcome.raw))))
+    return _shown(engine, request, scale_of(served, msgspec.json.decode(outcome.raw)))
+
+
+def _shown(engine: Engine, request: Request, scale: Document) -> Answer:
+    return presented(request, printer_for(_SCALE), msgspec.json.encode(scale), engine.world.now())
 
 
 def _changed(served: Served, target: Target, change: Callable[[Document], Any]) -> Callable[[Document], Document]:
