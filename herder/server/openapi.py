@@ -163,7 +163,8 @@ def _with_referenced(schemas: Schemas, served: dict[str, Any], components: Mappi
     while waiting:
         name = waiting.pop()
         if name not in complete:
-            complete[name] = schemas.get(name) or components.get(name) or {"type": "object"}
+            # An empty schema is one, too: what may be of any type.
+            complete[name] = schemas[name] if name in schemas else components.get(name, {"type": "object"})
             waiting.extend(_references(complete[name]))
     return dict(sorted(complete.items()))
 
