@@ -65,6 +65,15 @@ def parse_plain_accept(header: str) -> Accepted | None:
     return _first_served(header, "", frozenset(), frozenset())
 
 
+def first_of(header: str, offered: tuple[str, ...]) -> str | None:
+    """For what has media types of its own: the one that is wanted most."""
+    for clause in _clauses(header.strip() or "*/*"):
+        for media_type in offered:
+            if clause.media_type in (media_type, "application/*", "*/*", "*"):
+                return media_type
+    return None
+
+
 def _first_served(header: str, group: str, versions: frozenset[str], kinds: frozenset[str]) -> Accepted | None:
     if not header.strip():
         return Accepted()

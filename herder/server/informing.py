@@ -9,12 +9,13 @@ from importlib.metadata import version
 import msgspec
 
 from herder.server import status
-from herder.server.accept import parse_discovery_accept
-from herder.server.discovery import Discovery, Document
+from herder.server.accept import JSON, YAML, Accepted, first_of, parse_discovery_accept, parse_plain_accept
+from herder.server.discovery import Discovery, Document, document
 from herder.server.engine import Engine
 from herder.server.exposition import ENGINE, merge
 from herder.server.metrics import Metrics
 from herder.server.openapi import OpenApi
+from herder.server.presenting import body
 from herder.server.request import Answer, Request, Response
 from herder.server.store import Room
 
@@ -23,8 +24,9 @@ KUBERNETES = ("1", "36", "v1.36.3")
 
 # kubectl still looks here for kinds that have no v3 document (a List of things), and reads protobuf only. A document without
 # a single kind is enough: it skips what it does not find, and the server checks every field anyway.
-_OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-OPENAPI_V2 = Document(b"\n\x032.0\x12\x0f\n\x06herder\x12\x05v1.36", "herder-v2", _OPENAPI_V2_TYPE)
+OPENAPI_V2_PROTOBUF = tuple(f"application/com.github.proto-openapi.spec.v2{sign}v1.0+protobuf" for sign in ".@")
+OPENAPI_V2 = Document(b"\n\x032.0\x12\x0f\n\x06herder\x12\x05v1.36", "herder-v2", OPENAPI_V2_PROTOBUF[0])
+JSON_ONLY = (JSON,)
 PLAIN = "text/plain; charset=utf-8"
 HEALTH = ("healthz", "livez", "readyz")
 Check = Callable[[], Awaitable[str]]
@@ -60,21 +62,24 @@ class Information:
         return self._openapi
 
     async def answer(self, request: Request) -> Answer:
-        path = request.path.rstrip("/") or "/"
+        """Whether there is anything at all comes before what may be done with it, and in which form it is given."""
+        found = await self._found(request.path.rstrip("/") or "/", request)
+        if found is None:
+            raise status.no_such_path()
         if request.method not in ("GET", "HEAD"):
             raise status.method_not_allowed()
+        return _answer(request, found) if isinstance(found, Document) else found
+
+    async def _found(self, path: str, request: Request) -> Response | Document | None:
         if (parts := path.strip("/").split("/"))[0] in HEALTH:
             return await self._health(parts, request.query)
         if path == "/version":
-            return Response(200, msgspec.json.encode(version_info()))
+            return _plain(request, document(version_info()), JSON_ONLY)
         if path == "/metrics":
             return Response(200, await self._exposition(), "text/plain; version=0.0.4; charset=utf-8")
         if path == "/":
             return Response(200, msgspec.json.encode({"paths": self._paths()}))
-        found = self._openapi_document(path) if path.startswith("/openapi") else self._discovery_document(path, request)
-        if found is None:
-            raise status.no_such_path()
-        return _answer(request, found)
+        return self._openapi_document(path, request) if path.startswith("/openapi") else self._discovery_document(path, request)
 
     async def _exposition(self) -> bytes:
         # Last our own: whoever was waited for, it is as things are now.
@@ -102,12 +107,19 @@ class Information:
             found.add(f"/apis/{resource.group_version}" if resource.group else f"/api/{resource.version}")
         return sorted(found)
 
-    def _openapi_document(self, path: str) -> Document | None:
+    def _openapi_document(self, path: str, request: Request) -> Document | None:
         if path == "/openapi/v2":
-            return OPENAPI_V2
+            return self._openapi_v2(request)
         if path == "/openapi/v3":
             return self.openapi.index()
-        return self.openapi.document(path.removeprefix("/openapi/v3/")) if path.startswith("/openapi/v3/") else None
+        found = self.openapi.document(path.removeprefix("/openapi/v3/")) if path.startswith("/openapi/v3/") else None
+        return _plain(request, found, JSON_ONLY)
+
+    def _openapi_v2(self, request: Request) -> Document:
+        chosen = first_of(request.headers.get("Accept", ""), ("application/json", *OPENAPI_V2_PROTOBUF))
+        if chosen is None:
+            raise status.not_acceptable(("application/json", OPENAPI_V2.content_type))
+        return self.openapi.version_2() if chosen == "application/json" else OPENAPI_V2
 
     def _discovery_document(self, path: str, request: Request) -> Document | None:
         parts = path.strip("/").split("/")
@@ -115,21 +127,37 @@ class Information:
             case ["api"] | ["apis"]:
                 return self._root(parts[0], request)
             case ["api", version]:
-                return self.discovery.api_resources("", version)
+                return _plain(request, self.discovery.api_resources("", version))
             case ["apis", group]:
-                return self.discovery.api_group(group)
+                return _plain(request, self.discovery.api_group(group))
             case ["apis", group, version]:
-                return self.discovery.api_resources(group, version)
+                return _plain(request, self.discovery.api_resources(group, version))
             case _:
                 return None
 
     def _root(self, which: str, request: Request) -> Document:
         wanted = parse_discovery_accept(request.headers.get("Accept", ""))
-        if wanted is None:
-            raise status.not_acceptable(("application/json",))
-        if wanted.as_kind:
+        if wanted is not None and wanted.as_kind:
             return self.discovery.aggregated_core() if which == "api" else self.discovery.aggregated_groups()
-        return self.discovery.api_versions() if which == "api" else self.discovery.api_groups()
+        found = self.discovery.api_versions() if which == "api" else self.discovery.api_groups()
+        return _in_form(wanted, found)
+
+
+def _plain(request: Request, found: Document | None, forms: tuple[str, ...] = (JSON, YAML)) -> Document | None:
+    """A document that is never shown as another kind, in the form that the client wants; None stays None."""
+    if found is None:
+        return None
+    wanted = parse_plain_accept(request.headers.get("Accept", ""))
+    return _in_form(wanted if wanted is None or wanted.media_type in forms else None, found)
+
+
+def _in_form(wanted: Accepted | None, found: Document) -> Document:
+    if wanted is None:
+        raise status.not_acceptable(("application/json", "application/yaml"))
+    if wanted.media_type == JSON:
+        return found
+    shown = body(wanted, found.body)
+    return Document(shown.body, found.etag, shown.content_type)
 
 
 async def _ping() -> str:

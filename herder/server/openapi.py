@@ -1,7 +1,7 @@
 """The OpenAPI v3 documents: an index, and one document per group version, each built when it is first asked for.
 
-`kubectl explain` reads the schemas, `kubectl apply` and `create` look in the paths for what they may send. OpenAPI v2 is
-not served: kubectl asks for it in protobuf only, as a fallback that it can do without.
+`kubectl explain` reads the schemas, `kubectl apply` and `create` look in the paths for what they may send. OpenAPI v2 is made of
+them (openapi_v2.py) for whoever reads it in JSON.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from herder.server import builtin_schemas
 from herder.server.builtins import DESCRIPTIONS
 from herder.server.discovery import Document, document, group_by_version
 from herder.server.openapi_paths import LIST_META, OBJECT_META, SCHEMAS, paths, reference
+from herder.server.openapi_v2 import as_version_2
 from herder.server.resources import GroupVersion, Resource
 
 Schema = dict[str, Any]
@@ -51,6 +54,7 @@ class OpenApi:
         self._resources: dict[str, tuple[Resource, ...]] = {}
         self._documents: dict[str, Document] = {}
         self._index: Document | None = None
+        self._version_2: Document | None = None
         self.update(resources)
 
     def update(self, resources: Iterable[Resource]) -> None:
@@ -63,6 +67,7 @@ class OpenApi:
         self._documents = {path: self._documents[path] for path in kept}
         self._resources = current
         self._index = None
+        self._version_2 = None
 
     def index(self) -> Document:
         """/openapi/v3: where each document is, with its hash, so that clients know when it has changed."""
@@ -70,6 +75,13 @@ class OpenApi:
             paths = sorted([*self._resources, VERSION])
             self._index = document({"paths": {path: {"serverRelativeURL": self.url(path)} for path in paths}})
         return self._index
+
+    def version_2(self) -> Document:
+        """/openapi/v2 in JSON."""
+        if self._version_2 is None:
+            documents = (self.document(path) for path in (*self._resources, VERSION))
+            self._version_2 = document(as_version_2(msgspec.json.decode(one.body) for one in documents if one is not None))
+        return self._version_2
 
     def url(self, path: str) -> str:
         found = self.document(path)

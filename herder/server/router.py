@@ -155,7 +155,7 @@ def _fits(target: Target, served: Served) -> bool:
         return False
     if target.name and resource.namespaced and not target.namespace:
         return False
-    if not resource.is_stored and not resource.review and (target.name or (resource.namespaced and not target.namespace)):
+    if not resource.is_stored and (target.name or (resource.namespaced and not target.namespace)):
         return False
     if target.subresource in resource.actions or target.subresource in resource.connects:
         return True

@@ -167,6 +167,27 @@ async def test_an_unknown_version_of_a_group_is_not_found(api: Api) -> None:
     assert (await api.request("GET", "/apis/none.example.com")).code == 404
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+async def test_what_is_not_there_is_not_found_by_any_method(api: Api, method: str) -> None:
+    """Only of what is there it can be said that it cannot be done."""
+    for path in (
+        "/apis/none.example.com",
+        "/apis/none.example.com/v1",
+        "/apis/none.example.com/v1/things/a",
+        "/apis/apps/v9",
+        "/apis/apps/v9/namespaces/default/deployments",
+        "/api/v9",
+        "/api/v1/nothings",
+        "/api/v1/namespaces/default/pods/a/status/b",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/a",
+        "/nothing",
+        "/openapi/v3/nothing",
+    ):
+        body = {} if method in ("POST", "PUT", "PATCH") else None
+        assert (await api.request(method, path, body)).code == 404, path
+    assert (await api.request("PUT", "/apis/apps/v1", {})).code == 405
+
+
 async def test_the_version_of_the_server(api: Api) -> None:
     answer = await read(api, "/version")
     assert answer["major"] == "1"

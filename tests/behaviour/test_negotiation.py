@@ -1,6 +1,7 @@
 """What an answer is shown as: by what the client accepts, and by what there is."""
 
 import pytest
+import yaml
 
 from tests.behaviour.manifests import config_map, pod, workload
 from tests.behaviour.test_reviews import MAY_I, MAY_THEY, MY_RULES, WHO_AM_I, WHOSE
@@ -76,3 +77,46 @@ async def test_a_refusal_is_in_yaml_for_who_reads_that(api: Api, namespace: str)
     reply = await api.get(CONFIG_MAPS, "absent", namespace, accept="application/yaml")
     assert (reply.code, reply.headers["Content-Type"]) == (404, "application/yaml")
     assert b"\nreason: NotFound\n" in reply.raw
+
+
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("accept", "given"),
+    [
+        ("*/*", "application/json"),
+        ("", "application/json"),
+        ("text/html, application/json;q=0.5", "application/json"),
+        (V2_PROTOBUF, V2_PROTOBUF),
+        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", V2_PROTOBUF),
+        ("application/yaml", None),
+        ("application/vnd.kubernetes.protobuf", None),
+    ],
+)
+async def test_the_older_schemas_come_in_json_or_protobuf(api: Api, accept: str, given: str | None) -> None:
+    reply = await api.request("GET", "/openapi/v2", accept=accept)
+    if given is None:
+        assert reply.code == 406
+        return
+    assert (reply.code, reply.headers["Content-Type"]) == (200, given)
+    if given == "application/json":
+        assert reply.body["swagger"] == "2.0"
+        assert reply.body["definitions"]["io.k8s.api.core.v1.Pod"]["properties"]["spec"]["$ref"] == (
+            "#/definitions/io.k8s.api.core.v1.PodSpec"
+        )
+        assert "post" in reply.body["paths"]["/api/v1/namespaces/{namespace}/pods"]
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"])
+async def test_discovery_is_shown_in_yaml_and_never_as_a_table(api: Api, path: str) -> None:
+    (await api.request("GET", path, accept=TABLE)).refused(406, "NotAcceptable")
+    shown = await api.request("GET", path, accept="application/yaml")
+    assert (shown.code, shown.headers["Content-Type"]) == (200, "application/yaml")
+    assert yaml.safe_load(shown.raw)["kind"] == (await api.request("GET", path)).ok["kind"]
+
+
+@pytest.mark.parametrize("path", ["/version", "/openapi/v3/apis/apps/v1"])
+async def test_what_is_only_there_in_json_is_not_acceptable_in_yaml(api: Api, path: str) -> None:
+    assert (await api.request("GET", path, accept="application/yaml")).code == 406
+    assert (await api.request("GET", path, accept="text/html,*/*;q=0.8")).code == 200

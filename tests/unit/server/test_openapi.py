@@ -161,3 +161,25 @@ def test_a_crd_without_a_schema_may_hold_anything() -> None:
     openapi = OpenApi([msgspec.structs.replace(THINGS, openapi=None)])
     thing = content(openapi, "apis/ex.io/v1")["components"]["schemas"]["io.ex.v1.Thing"]
     assert thing["x-kubernetes-preserve-unknown-fields"] is True
+
+
+def test_version_2_says_the_same_in_its_own_words(openapi: OpenApi) -> None:
+    document = msgspec.json.decode(openapi.version_2().body)
+    definitions = document["definitions"]
+    assert all(name.removeprefix("#/definitions/") in definitions for name in references(document))
+    quantity = definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]
+    assert quantity == {"type": "string"}
+    post = document["paths"]["/api/v1/namespaces/{namespace}/pods"]["post"]
+    (body,) = [one for one in post["parameters"] if one["in"] == "body"]
+    assert body["schema"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"}
+    assert post["responses"]["200"]["schema"] == body["schema"]
+    assert {one["name"]: one["type"] for one in post["parameters"] if one["in"] == "query"}["dryRun"] == "string"
+
+
+def references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return {name for one in part for name in references(one)}
+    if not isinstance(part, dict):
+        return set()
+    here = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
+    return here | {name for one in part.values() for name in references(one)}
