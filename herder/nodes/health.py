@@ -14,6 +14,11 @@ class Health(msgspec.Struct, frozen=True):
     # The liveness probe has failed so often that the guest has to end.
     dead: str = ""
     not_ready_because: str = ""
+    # Of several containers, those that are not ready, or not even started.
+    unready: tuple[str, ...] = ()
+    unstarted: tuple[str, ...] = ()
+    # So many seconds from now it changes, if nothing else does.
+    next_look: float | None = None
 
 
 HEALTHY = Health()

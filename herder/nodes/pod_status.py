@@ -46,7 +46,7 @@ def pod_status(
         "hostIP": address,
         "startTime": timestamp(pod.status.start_time.timestamp()) if pod.status.start_time else timestamp(now),
         "conditions": _conditions(pod, status, phase, ready, now, health, migration),
-        "containerStatuses": [_container(one, status, phase, ready, started, now, pod) for one in pod.spec.containers or ()],
+        "containerStatuses": [_container(one, status, phase, health, started, now, pod) for one in pod.spec.containers or ()],
     }
     if status.addresses:
         document["podIP"] = status.addresses[0]
@@ -91,7 +91,7 @@ def _conditions_of(status: Document) -> dict[str, Document]:
 
 def _states(statuses: Any) -> list[Any]:
     """Of each container what can change. The server fills in what we leave out."""
-    return [(one.get("name"), one.get("ready"), one.get("state")) for one in statuses]
+    return [(one.get("name"), one.get("ready"), one.get("started"), one.get("state")) for one in statuses]
 
 
 def _conditions(
@@ -99,10 +99,11 @@ def _conditions(
 ) -> list[Document]:
     over = phase in ("Succeeded", "Failed")
     why = {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"} if over else _not_ready(status, ready, health)
+    gates = _closed_gates(pod) if ready else why
     wanted: list[Document] = [
         {"type": "Initialized", "status": "True"},
-        {"type": "ContainersReady", "status": "True" if ready else "False", **({} if ready else why)},
-        {"type": "Ready", "status": "True" if ready else "False", **({} if ready else why)},
+        {"type": "ContainersReady", "status": "True" if ready else "False", **why},
+        {"type": "Ready", "status": "False" if gates else "True", **gates},
     ]
     if labels.GUEST in pod.annotations:
         wanted.append(_guest(status, health, migration))
@@ -117,6 +118,21 @@ def _not_ready(status: GuestStatus, ready: bool, health: Health) -> Document:
     if status.state != "Running":
         return {"reason": status.reason or "ContainersNotReady", "message": status.message or f"the guest is {status.state}"}
     return {"reason": "ContainersNotReady", "message": health.not_ready_because or "the readiness probe has not passed"}
+
+
+def _closed_gates(pod: Pod) -> Document:
+    """What others have to say first of a pod whose containers are ready; empty where they have."""
+    known = {one.type: one.status for one in pod.status.conditions}
+    closed = [one.condition_type for one in pod.spec.readiness_gates if known.get(one.condition_type) != "True"]
+    if not closed:
+        return {}
+    told = [
+        f'the status of pod readiness gate "{gate}" is not "True", but {known[gate]}'
+        if gate in known
+        else f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+        for gate in closed
+    ]
+    return {"reason": "ReadinessGatesNotReady", "message": ", ".join(told)}
 
 
 def _guest(status: GuestStatus, health: Health, migration: MigrationReport | None) -> Document:
@@ -158,13 +174,18 @@ def _dated(wanted: Document, pod: Pod, now: float) -> Document:
     return {**wanted, "lastTransitionTime": timestamp(kept.timestamp() if kept else now)}
 
 
-def _container(container: Container, status: GuestStatus, phase: str, ready: bool, started: str, now: float, pod: Pod) -> Document:
+def _container(
+    container: Container, status: GuestStatus, phase: str, health: Health, started: str, now: float, pod: Pod
+) -> Document:
+    runs = phase == "Running"
+    # Of a machine all are ready, or none.
+    ready = container.name not in health.unready if health.unready else health.ready
     return {
         "name": container.name,
         "image": container.image,
         "imageID": "",
-        "ready": ready,
-        "started": phase == "Running",
+        "ready": runs and status.state == "Running" and ready,
+        "started": runs and container.name not in health.unstarted,
         "restartCount": 0,
         "state": _state(status, phase, started, _finished_at(pod, container.name) or timestamp(now)),
     }

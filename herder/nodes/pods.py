@@ -30,6 +30,7 @@ from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.plan import Action, PodPlan, plan_pod
 from herder.nodes.pod_status import differs, patch_of, pod_status, waiting_status
 from herder.nodes.probes import Probes
+from herder.nodes.readiness import plain_health
 from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.nodes.work import GuestWork, NotYet, Work
 from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
@@ -277,7 +278,8 @@ class PodKeeper:
             await self._write(pod, pod_status(pod, shown, site.address, self._world.now(), outcome.health, moving.report))
         if "finish" in plan.actions:
             await self._finish(pod)
-        return DONE if plan.next_look is None else Later(plan.next_look)
+        looks = [one for one in (plan.next_look, health.next_look) if one is not None]
+        return Later(min(looks)) if looks else DONE
 
     async def _show_late(self, pod: Pod, site: Site, work: Work, late: TakesLong) -> Result:
         """Its end is told by who is at it."""
@@ -324,7 +326,10 @@ class PodKeeper:
         return ended or work.status(pod.uid) or plan.shown, self._moving(pod, site)
 
     def _health(self, pod: Pod, status: GuestStatus | None, moving: Moving, site: Site) -> Health:
-        if site.guests is None or site.work_for(pod) is not site.guests:
+        work = site.work_for(pod)
+        if site.plain is not None and work is site.plain:
+            return plain_health(pod, status, self._world.now())
+        if site.guests is None or work is not site.guests:
             return HEALTHY
         # A guest on its way out is slowed down, paused and stopped by us: what it answers then says nothing about it.
         asked = None if moving.under_way or moving.held else status
