@@ -201,7 +201,9 @@ def test_kubectl_attaches_and_is_told_that_there_is_no_exec(here: Kubectl) -> No
     assert attached.stdout.readline() == b"you said: from kubectl\r\n"
     attached.kill()
     attached.wait()
-    assert "no node starts programs in a machine" in here.refused("exec", launcher(here), "--", "ls")
+    told = here.refused("exec", launcher(here), "--", "ls")
+    assert f"pod default/{launcher(here)} runs a virtual machine, and no node starts programs in a machine; use its console" in told
+    assert "runs a virtual machine, and nodes pass on no connections" in here.refused("port-forward", launcher(here), "8080:80")
 
 
 @pytest.mark.only_on("kubernetes", "the engine's own nodes know the one that may look by its name")
@@ -225,16 +227,34 @@ async def test_a_node_asks_the_cluster_who_may_look(engine: Engine, here: Kubect
             assert answer.status == 403
 
 
-@pytest.mark.only_on("embedded", "a real API server asks the node first, and kubectl prints less of that")
-def test_connections_are_not_passed_on(here: Kubectl) -> None:
-    assert "pods/portforward is not served" in here.refused("port-forward", launcher(here), "8080:80")
-
-
-@pytest.mark.only_on("embedded", "a pod that is bound by hand, without a word from a scheduler")
-def test_pods_that_are_no_machines_say_so(here: Kubectl) -> None:
-    here.create(pod("plain", "node-1"), pod("lost", "no-such-node"))
+@pytest.fixture(scope="module")
+def plain(here: Kubectl) -> str:
+    """A pod that is no machine, bound by hand, without a word from a scheduler."""
+    here.create(pod("plain", here("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")))
     here("wait", "pod/plain", "--for=jsonpath={.status.phase}=Running", "--timeout=20s")
-    assert "is simulated and writes no log" in here.refused("logs", "plain")
+    return "plain"
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("exec", "plain", "--", "ls"), "so it cannot run a command"),
+        (("cp", "plain:/etc/hosts", "hosts"), "so it cannot run a command"),
+        (("port-forward", "plain", "8080:80"), "so nothing listens on its ports"),
+        (("attach", "plain"), "so there is nothing to attach to"),
+        (("logs", "plain"), "so it writes no log"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, tuple) else "",
+)
+def test_a_pod_that_is_no_machine_says_that_nothing_runs_in_it(
+    here: Kubectl, plain: str, command: tuple[str, ...], why: str
+) -> None:
+    assert f"pod default/{plain} is simulated: no container runs in it, {why}" in here.refused(*command)
+
+
+@pytest.mark.only_on("embedded", "a real cluster removes pods of nodes that there never were")
+def test_a_pod_of_a_node_that_is_not_there_says_so(here: Kubectl) -> None:
+    here.create(pod("lost", "no-such-node"))
     assert 'nodes "no-such-node" not found' in here.refused("logs", "lost")
 
 

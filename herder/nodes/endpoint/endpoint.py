@@ -12,6 +12,7 @@ import structlog
 from aiohttp import web
 
 from herder.api.core import Pod
+from herder.api.streaming import Wanted, why_not
 from herder.api.world import World
 from herder.kube.errors import KubeError
 from herder.net.bad_requests import server_log
@@ -33,6 +34,7 @@ MOST_CONNECTIONS = 1000
 HEAD_PATIENCE = 90.0
 # A client that went away without a word is noticed by what it does not answer.
 HEARTBEAT = 30.0
+_STREAMED = ("/attach/", "/exec/", "/portForward/")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -75,8 +77,8 @@ class Endpoint:
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", self._log)
         for method in ("GET", "POST"):
             app.router.add_route(method, "/attach/{namespace}/{pod}/{container}", self._attach)
-            app.router.add_route(method, "/exec/{rest:.*}", self._refuse)
-            app.router.add_route(method, "/portForward/{rest:.*}", self._refuse)
+            app.router.add_route(method, "/exec/{namespace}/{pod}{rest:.*}", self._refuse_exec)
+            app.router.add_route(method, "/portForward/{namespace}/{pod}{rest:.*}", self._refuse_port_forward)
         self._runner = web.AppRunner(
             app,
             access_log=None,
@@ -120,8 +122,11 @@ class Endpoint:
     async def _healthy(self, request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")
 
-    async def _refuse(self, request: web.Request) -> web.StreamResponse:
-        raise web.HTTPBadRequest(text="no node starts programs in a machine or passes on connections; use its console")
+    async def _refuse_exec(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPBadRequest(text=_why_not("exec", self._running(request)[0]))
+
+    async def _refuse_port_forward(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPBadRequest(text=_why_not("portforward", self._running(request)[0]))
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         pod, work = self._found(request)
@@ -130,7 +135,7 @@ class Endpoint:
         except Unanswerable as sentence:
             raise web.HTTPBadRequest(text=str(sentence)) from None
         if not isinstance(work, HasLog):
-            raise web.HTTPBadRequest(text=f"pod {pod.namespace}/{pod.name} is simulated and writes no log")
+            raise web.HTTPBadRequest(text=_why_not("log", pod))
         if work.status(pod.uid) is None:
             raise web.HTTPBadRequest(text=_not_started(pod, request))
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
@@ -148,7 +153,7 @@ class Endpoint:
         await answer.prepare(request)
         # Told inside of it: whoever asked sees the sentence, and not only that they were refused.
         if not isinstance(work, HasConsole):
-            await tell(answer, failure(f"pod {pod.namespace}/{pod.name} is no virtual machine and has no console"))
+            await tell(answer, failure(_why_not("attach", pod)))
         elif work.status(pod.uid) is None:
             await tell(answer, failure(_not_started(pod, request)))
         else:
@@ -159,11 +164,16 @@ class Endpoint:
         namespace, name = (request.match_info.get(part, "") for part in ("namespace", "pod"))
         return next((one for place in self._places if (one := place.find(namespace, name)) is not None), None)
 
-    def _found(self, request: web.Request) -> tuple[Pod, Work]:
-        namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
+    def _running(self, request: web.Request) -> tuple[Pod, Work]:
         found = self._find(request)
         if found is None:
+            namespace, name = (request.match_info[part] for part in ("namespace", "pod"))
             raise web.HTTPNotFound(text=f"no node of this process runs a pod {namespace}/{name}")
+        return found
+
+    def _found(self, request: web.Request) -> tuple[Pod, Work]:
+        namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
+        found = self._running(request)
         if all(one.name != container for one in found[0].spec.containers or ()):
             raise web.HTTPNotFound(text=f"pod {namespace}/{name} has no container {container}")
         return found
@@ -171,7 +181,11 @@ class Endpoint:
 
 def _verb(request: web.Request) -> str:
     """A console over a WebSocket is a GET; who types changes something all the same."""
-    return "get" if request.method == "GET" and not request.path.startswith("/attach/") else "create"
+    return "get" if request.method == "GET" and not request.path.startswith(_STREAMED) else "create"
+
+
+def _why_not(wanted: Wanted, pod: Pod) -> str:
+    return why_not(wanted, pod.namespace, pod.name, pod.annotations)
 
 
 def _not_started(pod: Pod, request: web.Request) -> str:

@@ -8,11 +8,13 @@ import aiohttp
 import structlog
 from aiohttp import WSMsgType, web
 
+from herder.api.streaming import Wanted, why_not
 from herder.server import status
 from herder.server.engine import Engine
 from herder.server.kubelets import HEARTBEAT, NodeConsole
 from herder.server.request import Answer, Request, Target, Upgrade
 from herder.server.served import Served
+from herder.server.store.records import key_of
 from herder.server.verbs.looking import look
 
 log = structlog.get_logger()
@@ -26,9 +28,10 @@ async def attach(engine: Engine, served: Served, target: Target, request: Reques
     if request.method == "GET":
         # To type into a machine is more than to read, by whichever method it is asked.
         engine.access.authorize(request, target, "create")
+    if refusal := _refusal(engine, served, target, "attach"):
+        raise refusal
     looked = look(engine, served, target, request)
-    if looked is None:
-        raise status.bad_request(f"pod {target.name} does not have a host assigned")
+    assert looked is not None, "it has a node"
     protocol = _protocol(request)
     query = {theirs: "1" for ours, theirs in STREAMS.items() if request.flag(ours)}
     node = await looked.kubelets.connect(looked.place, looked.path("attach"), query, request.user, protocol)
@@ -36,11 +39,23 @@ async def attach(engine: Engine, served: Served, target: Target, request: Reques
 
 
 async def refuse_exec(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
-    raise status.bad_request("pods/exec is not served: no node starts programs in a machine; use its console (herder console)")
+    raise _refusal(engine, served, target, "exec") or AssertionError("nothing can be run anywhere")
 
 
 async def refuse_port_forward(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
-    raise status.bad_request("pods/portforward is not served: nodes pass on no connections; use the addresses of the machine")
+    raise _refusal(engine, served, target, "portforward") or AssertionError("nobody passes on connections")
+
+
+def _refusal(engine: Engine, served: Served, target: Target, wanted: Wanted) -> status.ApiError | None:
+    """Whatever its node would say: what a pod cannot give, it gives nowhere."""
+    record = engine.store.get(served.table, key_of(target.namespace, target.name))
+    if record is None:
+        return status.not_found(served.resource, target.name)
+    pod = record.document()
+    if not pod["spec"].get("nodeName"):
+        return status.bad_request(f"pod {target.name} does not have a host assigned")
+    why = why_not(wanted, target.namespace, target.name, pod["metadata"].get("annotations") or {})
+    return status.bad_request(why) if why else None
 
 
 def _protocol(request: Request) -> str:

@@ -26,6 +26,7 @@ from herder.pki.authority import Authority, Pair
 
 CALLER = "kube-apiserver-kubelet-client"
 LOG = "/containerLogs/shop/web/compute"
+NOTHING_RUNS = "simulated: no container runs in it"
 ATTACH = "/attach/shop/web/compute?input=1&output=1&tty=1"
 
 
@@ -36,6 +37,12 @@ def pod(name: str, uid: str) -> Pod:
         "spec": {"nodeName": "node-1", "containers": [{"name": "compute", "image": "herder.dev/guest"}]},
     }
     return msgspec.convert(document, Pod)
+
+
+PLAIN = {
+    "metadata": {"name": "plain", "namespace": "shop", "uid": "plain-uid"},
+    "spec": {"nodeName": "node-1", "containers": [{"name": "compute", "image": "app"}]},
+}
 
 
 class Node:
@@ -49,7 +56,7 @@ class Node:
         self.pods: dict[str, tuple[Pod, Work]] = {
             "web": (pod("web", "web-uid"), self.guests),
             "later": (pod("later", "later-uid"), self.guests),
-            "plain": (pod("plain", "plain-uid"), plain),
+            "plain": (msgspec.convert(PLAIN, Pod), plain),
         }
 
     def find(self, namespace: str, name: str) -> tuple[Pod, Work] | None:
@@ -185,7 +192,12 @@ async def test_what_cannot_be_answered_is_refused_with_a_sentence(rig: Rig, quer
         ("/containerLogs/other/web/compute", 404, "no node of this process runs a pod other/web"),
         ("/containerLogs/shop/web/sidecar", 404, "pod shop/web has no container sidecar"),
         ("/containerLogs/shop/later/compute", 400, 'container "compute" in pod "later" is waiting to start'),
-        ("/containerLogs/shop/plain/compute", 400, "pod shop/plain is simulated and writes no log"),
+        ("/containerLogs/shop/plain/compute", 400, f"pod shop/plain is {NOTHING_RUNS}, so it writes no log"),
+        ("/exec/shop/plain/compute?command=ls", 400, f"pod shop/plain is {NOTHING_RUNS}, so it cannot run a command"),
+        ("/portForward/shop/plain", 400, f"pod shop/plain is {NOTHING_RUNS}, so nothing listens on its ports"),
+        ("/exec/shop/web/compute?command=ls", 400, "pod shop/web runs a virtual machine, and no node starts programs"),
+        ("/portForward/shop/web", 400, "pod shop/web runs a virtual machine, and nodes pass on no connections"),
+        ("/exec/shop/nobody/compute", 404, "no node of this process runs a pod shop/nobody"),
         (ATTACH, 400, "a console is only given over a WebSocket"),
     ],
 )
@@ -227,7 +239,7 @@ async def test_who_asked_only_to_see_types_nothing(rig: Rig) -> None:
         assert await socket.receive_bytes() == b"\x01you said: from elsewhere\r\n"
 
 
-@pytest.mark.parametrize(("name", "said"), [("later", "is waiting to start"), ("plain", "is no virtual machine")])
+@pytest.mark.parametrize(("name", "said"), [("later", "is waiting to start"), ("plain", "so there is nothing to attach to")])
 async def test_a_console_that_cannot_be_says_why(rig: Rig, name: str, said: str) -> None:
     async with console(rig, f"/attach/shop/{name}/compute?input=1") as socket:
         message = await socket.receive_bytes()
