@@ -55,9 +55,12 @@ def quoted(text: str) -> str:
     return f'"{text}"' if text.isprintable() else f'"{printable(text)}"'
 
 
-def printable(text: str) -> str:
-    """The same text, with what cannot be printed spelled out."""
-    return "".join(letter if letter.isprintable() else _spelled(letter) for letter in text)
+def printable(text: str, keep: str = "") -> str:
+    """The same text, with what cannot be printed spelled out: what others wrote steers neither a header nor a terminal. `keep`:
+    letters that stay as they are."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in keep else _spelled(letter) for letter in text)
 
 
 def _spelled(letter: str) -> str:

@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 import click
 import msgspec
 
-from herder.cli.tables import printable
+from herder.api.problems import printable
 
 # 1 is for bugs, 2 is what click ends with, up to 7 the numbers are those of the commands that start things.
 WRONG_USE = 2
 CANNOT_USE_FILE = 6
 CANNOT_USE_CLUSTER = 7
 NOT_DONE = 8
+NOT_IN_TIME = 9
+GUESTS_STAY = 10
 INTERRUPTED = 128 + signal.SIGINT
 AGENT = "herder"
 # What `herder up` writes when it is not told otherwise.
@@ -77,8 +79,7 @@ async def _told(work: Awaitable[None]) -> None:
 
 def refuse(sentence: str, code: int) -> NoReturn:
     # It may quote what somebody else has written.
-    shown = "\n".join(map(printable, sentence.split("\n")))
-    click.echo(f"herder: {shown}", err=True)
+    click.echo("herder: " + printable(sentence, keep="\n\t"), err=True)
     sys.exit(code)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
 
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
+from herder.cli.timeouts import MACHINES as PATIENCE
+from herder.cli.timeouts import chosen, timeout_option, within
 
 if TYPE_CHECKING:
+    from herder.api.kinds import VirtualMachine, VirtualMachineInstance
+    from herder.kube.client import Client
     from herder.rules.machines.wishes import Verb
 
 _HELP: dict[Verb, str] = {
@@ -27,25 +30,25 @@ _DONE: dict[Verb, str] = {
     "pause": "is asked to pause",
     "unpause": "is asked to go on",
 }
+# What takes it back.
+_BACK: dict[Verb, str] = {"start": "stop", "stop": "start", "restart": "stop", "pause": "unpause", "unpause": "pause"}
 
 
 def _add(verb: Verb) -> None:
     async def command(where: Where, machine: str, wait: bool, timeout: float | None) -> None:
-        await ask(verb, where, machine, wait or timeout is not None, timeout)
+        await ask(verb, where, machine, wait or timeout is not None, chosen(timeout, PATIENCE))
 
     command.__name__ = verb
     command.__doc__ = _HELP[verb]
     made = asks_a_cluster(command)
-    made = click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Wait no longer than so many seconds.")(made)
+    made = timeout_option(PATIENCE)(made)
     made = click.option("--wait", is_flag=True, help="Follow it until it is so, or cannot be.")(made)
     cli.command(verb)(click.argument("machine", metavar="VM")(made))
 
 
 async def ask(verb: Verb, where: Where, name: str, wait: bool, timeout: float | None) -> None:
     from herder.api.world import RealWorld
-    from herder.cli.following import follow
     from herder.kube.resources import INSTANCES, MACHINES, Key
-    from herder.rules.machines.waiting import Asked
     from herder.rules.machines.wishes import Impossible, wish
 
     async with connected(where) as (client, namespace):
@@ -65,11 +68,32 @@ async def ask(verb: Verb, where: Where, name: str, wait: bool, timeout: float | 
         if wished.patch is not None:
             click.echo(f"virtualmachine.kubevirt.io/{name} {_DONE[verb]}")
         if wait:
-            try:
-                async with asyncio.timeout(timeout):
-                    await follow(client, Asked(verb, machine, instance), click.echo)
-            except TimeoutError:
-                raise Refusal(f"after {timeout:g} s it is not so yet; `kubectl describe vm {name}` says more") from None
+            await _wait(client, verb, machine, instance, where, timeout)
+
+
+async def _wait(
+    client: Client,
+    verb: Verb,
+    machine: VirtualMachine,
+    instance: VirtualMachineInstance | None,
+    where: Where,
+    timeout: float | None,
+) -> None:
+    from herder.cli.following import MachineFollower
+    from herder.cli.progress import display
+    from herder.rules.machines.waiting import Asked, told
+
+    def not_yet() -> str:
+        there = f" -n {where.namespace}" if where.namespace else ""
+        ways = (
+            f"`kubectl get vm {machine.name}{there} --watch` follows it, `herder {_BACK[verb]} {machine.name}{there}` takes it back"
+        )
+        return f"it is not so yet: {told(follower.now)}. It goes on: {ways}"
+
+    with display() as shown:
+        follower = MachineFollower(client, Asked(verb, machine, instance), shown)
+        async with within(timeout, not_yet):
+            await follower.run()
 
 
 for _verb in _HELP:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
+from herder.cli.timeouts import MIGRATIONS as PATIENCE
+from herder.cli.timeouts import chosen, timeout_option, within
 
 if TYPE_CHECKING:
     from herder.api.kinds import VirtualMachineInstanceMigration
-    from herder.api.kinds.migration_state import MigrationProgress
     from herder.kube.client import Client
-    from herder.kube.resources import Key
 
 Document = dict[str, Any]
 PRIORITIES = ("system-critical", "user-triggered", "system-maintenance")
@@ -27,12 +25,16 @@ PRIORITIES = ("system-critical", "user-triggered", "system-maintenance")
 @click.option("--selector", metavar="EXPR", help="Only to nodes with these labels, as for kubectl -l.")
 @click.option("--priority", type=click.Choice(PRIORITIES), default="user-triggered", show_default=True, help="Who goes first.")
 @click.option("--wait", is_flag=True, help="Follow it until it is over.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Wait no longer than so many seconds.")
+@timeout_option(PATIENCE)
 @asks_a_cluster
 async def migrate(
     where: Where, machine: str, to: str | None, selector: str | None, priority: str, wait: bool, timeout: float | None
 ) -> None:
-    """Move the running guest of VM to another node, without stopping it."""
+    """Move the running guest of VM to another node, without stopping it.
+
+    Where no node there is can ever take it, that is said, and no migration is made.
+    """
+    from herder.cli.possible import refuse_what_cannot_be
     from herder.kube.resources import MIGRATIONS, Key
 
     if to and selector:
@@ -43,17 +45,19 @@ async def migrate(
         spec["addedNodeSelectorTerm"] = term
     document = {"metadata": {"generateName": f"{machine[:200]}-"}, "spec": spec}
     async with connected(where) as (client, namespace):
+        await refuse_what_cannot_be(client, Key(namespace, machine), term)
         made = await client.create(MIGRATIONS, document, namespace)
         click.echo(f"virtualmachineinstancemigration.kubevirt.io/{made.name} created")
         if wait or timeout is not None:
-            await _follow_within(client, Key(namespace, made.name), timeout)
+            await _follow(client, made, where, chosen(timeout, PATIENCE))
 
 
 @cli.command()
 @click.argument("name", metavar="VM|MIGRATION")
 @click.option("--wait", is_flag=True, help="Follow it until it is over.")
+@timeout_option(PATIENCE)
 @asks_a_cluster
-async def cancel(where: Where, name: str, wait: bool) -> None:
+async def cancel(where: Where, name: str, wait: bool, timeout: float | None) -> None:
     """Cancel the migration of VM, or the migration of this name. The guest goes on where it is."""
     from herder.kube.errors import NotFound
     from herder.kube.resources import MIGRATIONS, Key
@@ -66,9 +70,8 @@ async def cancel(where: Where, name: str, wait: bool) -> None:
             except NotFound:
                 continue
             click.echo(f"virtualmachineinstancemigration.kubevirt.io/{migration.name} is being cancelled")
-        if wait:
-            for migration in found:
-                await _gone(client, Key(namespace, migration.name))
+        if wait or timeout is not None:
+            await _all_gone(client, found, where, chosen(timeout, PATIENCE))
 
 
 async def _unfinished(client: Client, namespace: str, name: str) -> list[VirtualMachineInstanceMigration]:
@@ -94,67 +97,38 @@ def _term(to: str | None, selector: str | None) -> Document:
         raise Refusal(str(error), WRONG_USE) from None
 
 
-async def _follow_within(client: Client, key: Key, timeout: float | None) -> None:
-    try:
-        async with asyncio.timeout(timeout):
-            await _follow(client, key)
-    except TimeoutError:
-        raise Refusal(f"after {timeout:g} s it is not over yet; `kubectl get vmim {key.name}` says more") from None
+def _ways(name: str, where: Where) -> str:
+    there = f" -n {where.namespace}" if where.namespace else ""
+    return f"`kubectl get vmim {name}{there} --watch` follows it, `herder cancel {name}{there}` ends it"
 
 
-async def _follow(client: Client, key: Key) -> None:
-    from herder.cli.following import until
-    from herder.kube.resources import MIGRATIONS
-    from herder.rules.migration.phases import finished, phase_of
-    from herder.rules.migration.shown import furthest, line
+async def _follow(client: Client, migration: VirtualMachineInstanceMigration, where: Where, timeout: float | None) -> None:
+    from herder.cli.moving import MigrationFollower
+    from herder.cli.progress import display
+    from herder.rules.migration.shown import waits_for
 
-    showing = _Showing()
-    last: VirtualMachineInstanceMigration | None = None
+    def not_yet() -> str:
+        return f"it is not over yet: {waits_for(follower.now)}. It goes on: {_ways(migration.name, where)}"
 
-    def is_over(migration: VirtualMachineInstanceMigration | None) -> bool:
-        nonlocal last
-        if migration is None:
-            showing.end()
-            raise Refusal(f"migration {key.name} was deleted, which cancels it")
-        last = migration
-        showing.progress = furthest(migration, showing.progress)
-        showing.show(line(migration, showing.progress), phase_of(migration))
-        return finished(migration)
-
-    await until(client, MIGRATIONS, key, is_over)
-    showing.end()
-    if last is not None and phase_of(last) == "Failed":
-        status = last.status
-        raise Refusal(f"it failed: {(status.message or status.reason) if status else 'no reason was given'}")
+    with display() as shown:
+        follower = MigrationFollower(client, migration, shown)
+        async with within(timeout, not_yet):
+            await follower.until_over()
 
 
-async def _gone(client: Client, key: Key) -> None:
-    from herder.cli.following import until
-    from herder.kube.resources import MIGRATIONS
+async def _all_gone(client: Client, migrations: list[VirtualMachineInstanceMigration], where: Where, timeout: float | None) -> None:
+    from herder.cli.moving import MigrationFollower
+    from herder.cli.progress import display
+    from herder.rules.migration.shown import waits_for
 
-    await until(client, MIGRATIONS, key, lambda migration: migration is None)
-    click.echo(f"virtualmachineinstancemigration.kubevirt.io/{key.name} is gone")
+    with display() as shown:
+        for migration in migrations:
+            follower = MigrationFollower(client, migration, shown)
 
+            def not_yet(follower: MigrationFollower = follower) -> str:
+                there = f" -n {where.namespace}" if where.namespace else ""
+                way = f"`kubectl get vmim {follower.now.name}{there} --watch` follows it"
+                return f"it is not gone yet: {waits_for(follower.now)}. It is still being cancelled: {way}"
 
-class _Showing:
-    """On a terminal one line that changes; elsewhere a line for each phase."""
-
-    def __init__(self) -> None:
-        self.progress: MigrationProgress | None = None
-        self._said = ""
-        self._phase = ""
-        self._alive = sys.stdout.isatty()
-
-    def show(self, text: str, phase: str) -> None:
-        if text == self._said or (not self._alive and phase == self._phase):
-            return
-        if self._alive:
-            sys.stdout.write(f"\r\x1b[K{text}")
-            sys.stdout.flush()
-        else:
-            click.echo(text)
-        self._said, self._phase = text, phase
-
-    def end(self) -> None:
-        if self._alive and self._said:
-            click.echo()
+            async with within(timeout, not_yet):
+                await follower.until_gone()

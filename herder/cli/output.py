@@ -61,7 +61,7 @@ def _show_on_terminal(parts: Iterable[Part]) -> None:
     # Imported here: it takes as long as a small command does.
     from rich.console import Console
 
-    from herder.cli.tables import printable
+    from herder.api.problems import printable
 
     # By its convention any value of NO_COLOR counts; without colours there is no bold either.
     colours = None if os.environ.get("NO_COLOR") else "auto"
@@ -77,7 +77,8 @@ def _show_table(console: Console, table: Table) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from herder.cli.tables import GAP, printable
+    from herder.api.problems import printable
+    from herder.cli.tables import GAP
 
     shown = RichTable(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold")
     for heading in table.heading:

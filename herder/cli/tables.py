@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from herder.api.problems import printable
+
 GAP = "   "
 
 
@@ -32,10 +34,3 @@ def _lines(part: Part) -> list[str]:
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def printable(text: str) -> str:
-    """Messages and labels are written by others: what would move the cursor, or hide text, is shown as its escape."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from herder.api import labels, reasons
+from herder.api.core import Pod
+from herder.api.guest import report_of
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.rules.machines.wishes import Impossible, Verb
-from herder.rules.plans import find
+from herder.rules.plans import find, text_of
 
 _GOALS: dict[Verb, tuple[str, ...]] = {
     # With startStrategy Paused it waits to be unpaused, and has been started all the same.
@@ -49,11 +51,66 @@ def reached(asked: Asked, now: VirtualMachine | None) -> bool:
         return True
     if asked.verb == "stop":
         return False
-    if word in _HOPELESS or word == reasons.STOPPED or _fails(now):
-        raise Impossible(told(now))
+    if is_hopeless(now) or word == reasons.STOPPED:
+        advice = _advice(now)
+        raise Impossible(f"{told(now).rstrip('. ')}; {advice}" if advice else told(now))
     if asked.verb in ("pause", "unpause") and _is_another(asked, now):
         raise Impossible(f"{told(now)}; the instance that was asked to {asked.verb} is gone")
     return False
+
+
+def is_hopeless(machine: VirtualMachine) -> bool:
+    return shown_word(machine) in _HOPELESS or _fails(machine)
+
+
+def _advice(machine: VirtualMachine) -> str:
+    if shown_word(machine) != reasons.ERROR_UNSCHEDULABLE:
+        return ""
+    return unschedulable_advice((machine.status.reason if machine.status else None) or "", machine.name)
+
+
+def unschedulable_advice(reason: str, name: str) -> str:
+    """What a person can do for a machine that no node takes."""
+    if reason == reasons.MIGRATABILITY_LEVEL_NOT_REACHED:
+        return "`herder explain migratability` shows the level of each node"
+    return f"`herder explain placement vm/{name}` shows each node; ask for less, or add or free a node"
+
+
+def waits_for(asked: Asked, now: VirtualMachine, instance: VirtualMachineInstance | None, pod: Pod | None) -> str:
+    """What keeps it where it is, for who has seen nothing happen for a while. The pod is that of the instance."""
+    status = now.status
+    if status is None or (status.observed_generation or 0) < (asked.machine.metadata.generation or 0):
+        return f"no controller has answered to VirtualMachine {now.name} yet; `herder up` runs them, and `herder controllers`"
+    said = told(now)
+    if status.message:
+        return said
+    step = _ending(instance, pod) or _beginning(instance, pod)
+    return f"{said}: {step}" if step else said
+
+
+def _ending(instance: VirtualMachineInstance | None, pod: Pod | None) -> str:
+    end = pod.metadata.deletion_timestamp if pod is not None else None
+    if end is not None:
+        return f"its guest was asked to shut down, and is switched off at {text_of(end)} if it has not"
+    return "its instance is being ended" if instance is not None and instance.being_deleted else ""
+
+
+def _beginning(instance: VirtualMachineInstance | None, pod: Pod | None) -> str:
+    if instance is None:
+        return "its instance is about to be made"
+    status = instance.status
+    if status is not None and status.message:
+        return status.message
+    if pod is None:
+        return "its pod is about to be made"
+    if not pod.spec.node_name:
+        refused = next((one for one in pod.status.conditions if one.type == "PodScheduled" and one.status == "False"), None)
+        why = refused.message if refused is not None else ""
+        return why or f"its pod {pod.name} waits for the scheduler to find a node"
+    report = report_of(pod)
+    return (
+        report.message if report is not None else ""
+    ) or f"it waits for {pod.spec.node_name} to start the guest (pod {pod.name})"
 
 
 def _fails(machine: VirtualMachine) -> bool:

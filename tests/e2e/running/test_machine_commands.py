@@ -58,8 +58,14 @@ def test_waiting_for_what_cannot_be_ends_with_the_reason(here: Kubectl, herder: 
     large = machine("web")
     large["spec"]["template"]["spec"]["domain"] = {"cpu": {"cores": 400}, "memory": {"guest": "1Gi"}}
     here.create(large)
-    said = herder.refused("start", "web", "--wait")
-    assert said.startswith("herder: cannot start it now: VirtualMachine web is ErrorUnschedulable: ")
+    ended = herder.run("start", "web", "--wait")
+    assert ended.code == 8
+    assert ended.err.startswith("herder: cannot start it now: VirtualMachine web is ErrorUnschedulable: ")
+    assert "`herder explain placement vm/web` shows each node" in ended.err
+    assert "ErrorUnschedulable" not in ended.out, "a failure is said once"
+    said = herder.refused("migrate", "web")
+    assert said.startswith("herder: the guest of web does not run, so there is nothing to move: Unschedulable: 0/")
+    assert here("get", "vmim", "-o", "name") == ""
 
 
 def test_a_guest_that_keeps_crashing_is_not_waited_for(here: Kubectl, herder: Herder) -> None:
@@ -74,7 +80,9 @@ def test_waiting_ends_when_the_machine_is_deleted_or_patience_is_over(here: Kube
     slow = machine("web")
     slow["spec"]["template"]["metadata"] = {"annotations": {"simulated.herder.dev/boot": "1h"}}
     here.create(slow)
-    assert "after 0.2 s it is not so yet" in herder.refused("start", "web", "--timeout", "0.2")
+    said = herder.refused("start", "web", "--timeout", "0.2", code=9)
+    assert said.startswith("herder: after 0.2 s it is not so yet: VirtualMachine web is ")
+    assert f"`herder stop web -n {here.namespace}` takes it back" in said
     waiting = herder.start("start", "web", "--wait")
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == b"virtualmachine.kubevirt.io/web unchanged\n"
@@ -116,13 +124,14 @@ def test_a_server_that_is_away_is_said_to_be(herd: Up, tmp_path: Path) -> None:
     assert "no whole answer from the API server" in Herder(tmp_path / "config", tmp_path).refused("start", "web", code=7)
 
 
-def test_interrupted_it_ends_quietly(here: Kubectl, herder: Herder) -> None:
+def test_who_waits_is_told_why_nothing_happens_and_interrupted_it_ends_quietly(here: Kubectl, herder: Herder) -> None:
     slow = machine("web")
     slow["spec"]["template"]["metadata"] = {"annotations": {"simulated.herder.dev/boot": "1h"}}
     here.create(slow)
     waiting = herder.start("start", "web", "--wait")
     assert waiting.stdout is not None
-    until(lambda: waiting.stdout is not None and b"is Starting" in waiting.stdout.readline(), "it did not begin to wait", 60)
+    why = b"VirtualMachine web is Starting: it waits for node-"
+    until(lambda: waiting.stdout is not None and why in waiting.stdout.readline(), "it did not say what it waits for", 60)
     waiting.send_signal(2)
     assert waiting.wait(20) == 130
     assert b"Traceback" not in waiting.stdout.read()

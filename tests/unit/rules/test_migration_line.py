@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
-from herder.rules.migration.shown import WIDTH, bar, furthest, line, size
+from herder.rules.migration.shown import furthest, line, size, waits_for
 from tests.unit.rules.migrations import migration, view
 
 MODES = ("PreCopy", "PostCopy", "Paused")
-BAR = re.compile(r"\[(#*)(\.*)\] +(\d+) % (.*)$")
+NUMBERS = re.compile(r": (\d+) %, (.*)$")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 BYTES = st.none() | st.integers(0, 1 << 45)
 
@@ -49,16 +49,16 @@ def test_all_that_is_known_of_a_copy_is_in_the_line() -> None:
         "mode": "PreCopy",
         "estimatedSecondsLeft": 8,
     }
-    wanted = "Running to node-2 [############............]  50 % 1.5 GiB sent, 512 MiB left, 64.0 MiB/s, PreCopy, about 8 s"
+    wanted = "Running to node-2: 50 %, 1.5 GiB sent, 512 MiB left, 64.0 MiB/s, PreCopy, about 8 s"
     assert shown(reported(progress=copied, targetNode="node-2")) == [wanted]
 
 
 def test_what_nobody_has_said_is_not_shown_as_zero() -> None:
-    assert shown(reported(progress={})) == ["Running [........................]   0 % 0 B sent"]
+    assert shown(reported(progress={})) == ["Running: 0 %, 0 B sent"]
     assert shown(reported(progress={"remainingBytes": 0, "bytesPerSecond": 0}))[0].endswith("0 B sent, 0 B left, 0 B/s")
 
 
-def test_there_is_no_bar_before_the_copy_and_after_it() -> None:
+def test_there_are_no_numbers_before_the_copy_and_after_it() -> None:
     waits = reported("Pending", reason="TooManyMigrations", message="5 of 5 are under way")
     over = reported("Succeeded", {"percent": 100, "transferredBytes": 1 << 30}, targetNode="node-2")
     failed = reported("Failed", {"percent": 40}, reason="Timeout", message="its time was up")
@@ -70,9 +70,24 @@ def test_there_is_no_bar_before_the_copy_and_after_it() -> None:
     assert shown(failed) == ["Failed: Timeout its time was up"]
 
 
-def test_a_report_without_numbers_does_not_take_the_bar_away() -> None:
+def test_a_report_without_numbers_does_not_take_them_away() -> None:
     seen, silent = shown(reported(progress={"percent": 30, "transferredBytes": 1 << 20}), reported())
     assert silent == seen
+
+
+@pytest.mark.parametrize(
+    ("migration", "said"),
+    [
+        (view({**migration(), "status": {}}), "no controller has answered to migration move yet; "),
+        (reported("Pending", reason="WaitingForClusterLimit", message="5 are under way"), "Pending: WaitingForClusterLimit 5 are"),
+        (reported("Pending"), "Pending: it waits for its turn"),
+        (reported("Scheduling", reason="TargetUnschedulable", message="0/2 nodes"), "Scheduling: TargetUnschedulable 0/2 nodes"),
+        (reported("PreparingTarget", targetNode="node-2"), "PreparingTarget to node-2: it waits for node-2 to prepare the target"),
+        (reported("Running", {"percent": 7}), "Running: 7 %, 0 B sent"),
+    ],
+)
+def test_who_sees_nothing_happen_is_told_what_is_waited_for(migration: VirtualMachineInstanceMigration, said: str) -> None:
+    assert waits_for(migration, furthest(migration, None)).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +116,6 @@ def test_a_size_is_as_large_as_it_says(count: int) -> None:
     assert abs(float(number) * 1024 ** UNITS.index(unit) - count) <= max(count / 19, 0.5)
 
 
-@given(st.integers(0, 100))
-def test_a_bar_is_as_full_as_its_number(percent: int) -> None:
-    filled = bar(percent).count("#")
-    assert bar(percent) == f"[{'#' * filled}{'.' * (WIDTH - filled)}] {percent:3d} %"
-    assert filled * 100 <= percent * WIDTH < (filled + 1) * 100
-
-
 REPORTS = st.builds(
     MigrationProgress,
     mode=st.none() | st.sampled_from(MODES),
@@ -123,17 +131,17 @@ REPORTS = st.builds(
 @given(st.lists(st.none() | REPORTS, max_size=12))
 def test_nothing_runs_backwards_whatever_is_reported(reports: list[MigrationProgress | None]) -> None:
     documents = [reported(progress=None if one is None else msgspec.to_builtins(one)) for one in reports]
-    full, percent, sent, post_copy = 0, 0, 0.0, False
+    percent, sent, post_copy = 0, 0.0, False
     begun = False
     for text in shown(*documents):
-        found = BAR.search(text)
-        assert (found is not None) or not begun, "a bar that was there has gone"
+        found = NUMBERS.search(text)
+        assert (found is not None) or not begun, "numbers that were there have gone"
         if found is None:
             continue
         begun = True
-        assert len(found[1]) >= full and int(found[3]) >= percent and _sent(found[4]) >= sent
-        assert not post_copy or "PostCopy" in found[4], "a guest that has begun at the target does not go back"
-        full, percent, sent, post_copy = len(found[1]), int(found[3]), _sent(found[4]), "PostCopy" in found[4]
+        assert int(found[1]) >= percent and _sent(found[2]) >= sent
+        assert not post_copy or "PostCopy" in found[2], "a guest that has begun at the target does not go back"
+        percent, sent, post_copy = int(found[1]), _sent(found[2]), "PostCopy" in found[2]
 
 
 def _sent(numbers: str) -> float:

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from herder.api import labels
+from herder.api.core import Pod
 from herder.rules.machines import MachineSnapshot, plan_machine
-from herder.rules.machines.waiting import Asked, reached
+from herder.rules.machines.waiting import Asked, reached, waits_for
 from herder.rules.machines.wishes import Impossible, Verb, Wish, wish
-from tests.unit.rules.machines import NOW, Json, instance, instance_view, machine, machine_view
+from tests.unit.rules.machines import NOW, Json, instance, instance_view, later, machine, machine_view, pod
 
 PAUSED = [{"type": "Paused", "status": "True", "reason": "GuestPaused", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
 
@@ -155,3 +157,45 @@ def test_a_machine_or_instance_that_is_gone_is_not_waited_for() -> None:
         reached(then, None)
     with pytest.raises(Impossible, match="the instance that was asked to pause is gone"):
         after("pause", instance("Running"), printableStatus="Running", lastInstanceUID="bbbbbbbb-0002")
+
+
+UNPLACED = [{"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available: 2 Insufficient cpu."}]
+
+
+@pytest.mark.parametrize(
+    ("status", "child", "launcher", "said"),
+    [
+        (None, None, None, "no controller has answered to VirtualMachine web yet"),
+        ({"observedGeneration": 2}, None, None, "no controller has answered to VirtualMachine web yet"),
+        (
+            {"printableStatus": "Provisioning", "message": "waits for DataVolume root: ImportInProgress, 12%"},
+            instance("Pending"),
+            None,
+            "VirtualMachine web is Provisioning: waits for DataVolume root: ImportInProgress, 12%",
+        ),
+        ({"printableStatus": "Starting"}, None, None, "VirtualMachine web is Starting: its instance is about to be made"),
+        ({"printableStatus": "Starting"}, instance("Pending"), None, "VirtualMachine web is Starting: its pod is about to be made"),
+        ({"printableStatus": "Starting"}, instance("Scheduling"), ("", [], False), "waits for the scheduler to find a node"),
+        ({"printableStatus": "Starting"}, instance("Scheduling"), ("", UNPLACED, False), "2 Insufficient cpu."),
+        ({"printableStatus": "Starting"}, instance("Scheduled"), ("node-1", [], False), "it waits for node-1 to start the guest"),
+        ({"printableStatus": "Stopping"}, instance("Running"), ("node-1", [], True), "asked to shut down, and is switched off at"),
+    ],
+)
+def test_who_sees_nothing_happen_is_told_what_is_waited_for(
+    status: Json | None, child: Json | None, launcher: tuple[str, list[Json], bool] | None, said: str
+) -> None:
+    now = machine_view(machine({"observedGeneration": 3, **status} if status is not None else None))
+    seen = None
+    if launcher is not None:
+        written = msgspec.to_builtins(pod(phase="Pending"))
+        written["metadata"]["deletionTimestamp"] = later(30) if launcher[2] else None
+        written["spec"]["nodeName"], written["status"]["conditions"] = launcher[0], launcher[1]
+        seen = msgspec.convert(written, Pod)
+    asked = Asked("start", machine_view(machine()), None)
+    assert said in waits_for(asked, now, instance_view(child) if child else None, seen)
+
+
+def test_a_machine_that_no_node_takes_comes_with_what_to_do() -> None:
+    status = {"observedGeneration": 3, "printableStatus": "ErrorUnschedulable", "message": "0/2 nodes are available."}
+    with pytest.raises(Impossible, match=r"0/2 nodes are available; `herder explain placement vm/web` shows each node"):
+        reached(Asked("start", machine_view(machine()), None), machine_view(machine(status)))
