@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
+from herder.cli.asking import GUESTS_STAY, Refusal, Where, asks_a_cluster, connected
 from herder.cli.main import cli
+from herder.cli.timeouts import DRAINS as PATIENCE
+from herder.cli.timeouts import chosen, timeout_option, within
 
 if TYPE_CHECKING:
-    from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
+    from herder.api.kinds import VirtualMachineInstanceMigration
+    from herder.cli.progress import Row
     from herder.kube.client import Client
     from herder.kube.resources import Key
 
-LOOK_EVERY = 1.0
+MOST_NAMED = 20
 
 
 @cli.command()
 @click.argument("node", metavar="NODE")
 @click.option("--plan", is_flag=True, help="Only show who would go where. Nothing is changed.")
 @click.option("--no-wait", is_flag=True, help="Mark the node, and do not wait until it is empty.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Wait no longer than so many seconds.")
+@timeout_option(PATIENCE)
 @asks_a_cluster
 async def drain(where: Where, node: str, plan: bool, no_wait: bool, timeout: float | None) -> None:
     """Move all guests off NODE, within the limits of the cluster, and let no new ones come.
 
-    Pods that run no guest are left alone: `kubectl drain` is for those.
+    Pods that run no guest are left alone: `kubectl drain` is for those. Ends with 0 when the node is empty, with 10 when those that
+    are left cannot leave, and with 9 when the time is up; it goes on then.
     """
     async with connected(where) as (client, _):
         if plan:
@@ -35,13 +39,7 @@ async def drain(where: Where, node: str, plan: bool, no_wait: bool, timeout: flo
             return
         await _taint(client, node, wanted=True)
         if not no_wait:
-            try:
-                async with asyncio.timeout(timeout):
-                    await _until_empty(client, node)
-            except TimeoutError:
-                raise Refusal(
-                    f"after {timeout:g} s guests are still on {node}; it goes on. `herder undrain {node}` ends it"
-                ) from None
+            await _until_empty(client, node, chosen(timeout, PATIENCE))
 
 
 @cli.command()
@@ -90,17 +88,6 @@ async def _cluster(client: Client) -> Any:
         return cluster_migration_settings(None)
 
 
-async def _guests_on(client: Client, node: str) -> list[VirtualMachineInstance]:
-    from herder.api import labels
-    from herder.kube.client import Selection
-    from herder.kube.resources import INSTANCES
-
-    listed = await client.list(INSTANCES, Selection(labels=f"{labels.NODE_NAME}={node}"))
-    return [
-        one for one in listed.items if one.status is not None and one.status.phase == "Running" and one.status.node_name == node
-    ]
-
-
 async def _moving(client: Client) -> dict[Key, VirtualMachineInstanceMigration]:
     """By instance: the migration that is not over."""
     from herder.kube.resources import MIGRATIONS, Key
@@ -110,28 +97,44 @@ async def _moving(client: Client) -> dict[Key, VirtualMachineInstanceMigration]:
     return {Key(one.namespace, one.spec.vmi_name): one for one in listed if not finished(one)}
 
 
-async def _until_empty(client: Client, node: str) -> None:
-    from herder.rules.evictions import strategy_of, why_not_movable
+async def _until_empty(client: Client, node: str, timeout: float | None) -> None:
+    from herder.cli.emptying import NodeFollower
+    from herder.cli.progress import display
 
     cluster = await _cluster(client)
-    left = -1
-    while True:
-        there = await _guests_on(client, node)
-        stuck = [one for one in there if why_not_movable(one) or strategy_of(one, cluster.eviction_strategy) == "External"]
-        if len(there) != left:
-            left = len(there)
-            click.echo(f"{left} guests on {node}" if left != 1 else f"1 guest on {node}")
-        if there and len(stuck) == len(there):
-            listed = "; ".join(f"{one.namespace}/{one.name}: {why_not_movable(one) or 'External'}" for one in stuck)
-            raise Refusal(f"these cannot be moved off {node}: {listed}")
-        if not there:
-            return
-        await asyncio.sleep(LOOK_EVERY)
+
+    def not_yet() -> str:
+        said = f"{_counted(len(follower.left_over))} still on {node}: {_named(follower.left_over)}"
+        return f"{said}. It goes on: `herder drain {node}` follows it again, `herder undrain {node}` ends it"
+
+    with display() as shown:
+        follower = NodeFollower(client, node, cluster, shown)
+        async with within(timeout, not_yet):
+            rows = await follower.until_settled()
+    stay = [row for row in rows if row.state == "stays"]
+    if stay:
+        # Why was said with each of them.
+        said = f"{_counted(len(stay))} on {node} and cannot leave: {', '.join(row.name for row in stay[:MOST_NAMED])}"
+        more = f" and {len(stay) - MOST_NAMED} more" if len(stay) > MOST_NAMED else ""
+        raise Refusal(f"{said}{more}. Stop them, or `herder undrain {node}` lets guests come again", GUESTS_STAY)
+    how = Counter("moved" if row.text.startswith("moved") else "ended" for row in rows)
+    counted = ", ".join(f"{count} {word}" for word, count in sorted(how.items(), reverse=True))
+    click.echo(f"node/{node} is empty" + (f": {counted}" if counted else ""))
+
+
+def _counted(guests: int) -> str:
+    return "1 guest is" if guests == 1 else f"{guests} guests are"
+
+
+def _named(rows: list[Row]) -> str:
+    more = f"; and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    return "; ".join(f"{row.name}: {row.text}" for row in rows[:MOST_NAMED]) + more
 
 
 async def _show_plan(client: Client, name: str) -> None:
     import msgspec
 
+    from herder.cli.emptying import guests_on
     from herder.cli.placement import gather
     from herder.cli.tables import table
     from herder.kube.resources import INSTANCES, NODES, Key
@@ -144,7 +147,7 @@ async def _show_plan(client: Client, name: str) -> None:
     moving = await _moving(client)
     guests = [
         Leaving(one, msgspec.json.decode(await client.get_raw(INSTANCES, key)), moving.get(key))
-        for one in await _guests_on(client, name)
+        for one in await guests_on(client, name)
         for key in [Key(one.namespace, one.name)]
     ]
     rows = plan_drain(node, guests, snapshot_of(everything), cluster.node_drain_taint_key, cluster.eviction_strategy)

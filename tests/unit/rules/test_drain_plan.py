@@ -1,4 +1,4 @@
-"""What `herder drain --plan` says: a row for each guest of the node, and for nobody else."""
+"""What `herder drain --plan` says, and how each guest stands while it is done: a row for each guest, and for nobody else."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from herder.api.core import Node, Pod
 from herder.api.kinds.instance import EvictionStrategy
 from herder.api.labels import RUNTIME, SCHEDULABLE
-from herder.rules.drains import DrainRow, Leaving, plan_drain, with_taint, without_taint
+from herder.rules.drains import EXTERNAL, DrainRow, Leaving, plan_drain, standing_of, with_taint, without_taint
 from herder.rules.placement.gather import Everything, snapshot_of
 from tests.unit.rules.machines import Json, instance, instance_view
 from tests.unit.rules.migrations import migration, view
@@ -130,3 +130,33 @@ def test_a_node_has_its_taint_once_and_keeps_the_others() -> None:
     assert with_taint(tainted, DRAIN) is None
     assert without_taint(tainted, DRAIN) == [other]
     assert without_taint(plain, DRAIN) is None
+
+
+def told(reason: str, message: str) -> Json:
+    return {"type": "Evacuating", "status": "False", "reason": reason, "message": message, "lastTransitionTime": None}
+
+
+@pytest.mark.parametrize(
+    ("document", "no_node", "state", "why"),
+    [
+        (None, "", "left", "has ended"),
+        (instance("Succeeded", nodeName="node-1"), "", "left", "has ended"),
+        (instance("Running", nodeName="node-2"), "", "left", "moved to node-2"),
+        (guest(deleted=True), "", "waits", "it is being deleted, and ends here"),
+        (instance("Scheduled", nodeName="node-1"), "", "waits", "its guest is Scheduled; it is moved once it runs"),
+        (guest(), "", "waits", "its migration is about to be made"),
+        (guest(), "no node can take it", "stays", "no node can take it"),
+        (guest(conditions=STUCK), "", "stays", "it cannot be moved: DisksNotLiveMigratable: claim a is ReadWriteOnce"),
+        (guest(conditions=[*MOVABLE, told("NoMatchingNode", "none")]), "", "stays", "none"),
+        (guest(conditions=[*MOVABLE, told("PendingTimeout", "tried again")]), "", "waits", "tried again"),
+        (
+            guest(spec={"evictionStrategy": "External"}),
+            "",
+            "stays",
+            EXTERNAL,
+        ),
+    ],
+)
+def test_each_guest_of_a_drained_node_has_left_or_waits_or_stays(document: Json | None, no_node: str, state: str, why: str) -> None:
+    stands = standing_of(instance_view(document) if document is not None else None, "node-1", "None", no_node)
+    assert (stands.state, stands.why) == (state, why)
