@@ -8,6 +8,7 @@ import click
 
 from herder.app.scoring import scoring_option
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
 from herder.cli.output import output_option, show
 
@@ -22,7 +23,7 @@ def explain() -> None:
 
 
 @explain.command()
-@click.argument("name", metavar="POD|VM")
+@click.argument("name", metavar="POD|VM", shell_complete=names_of("pod", "vm"))
 @scoring_option
 @output_option
 @asks_a_cluster
@@ -39,7 +40,7 @@ async def placement(where: Where, name: str, scoring: Scoring, output: Format | 
 
 
 @explain.command()
-@click.argument("name", metavar="VMI")
+@click.argument("name", metavar="VMI", shell_complete=names_of("vmi"))
 @output_option
 @asks_a_cluster
 async def policy(where: Where, name: str, output: Format | None) -> None:
@@ -54,8 +55,14 @@ async def policy(where: Where, name: str, output: Format | None) -> None:
 
 
 @explain.command()
-@click.argument("name", metavar="VMI")
-@click.option("--to", metavar="NODE", default="", help="Ask about this node alone, as `herder migrate --to` would.")
+@click.argument("name", metavar="VMI", shell_complete=names_of("vmi"))
+@click.option(
+    "--to",
+    metavar="NODE",
+    default="",
+    help="Ask about this node alone, as `herder migrate --to` would.",
+    shell_complete=names_of("node"),
+)
 @click.option("--selector", metavar="EXPR", default="", help="Ask about nodes with these labels, such as disktype=ssd.")
 @output_option
 @asks_a_cluster
@@ -73,7 +80,7 @@ async def target(where: Where, name: str, to: str, selector: str, output: Format
 
 
 @explain.command()
-@click.argument("name", metavar="[NODE|VM]", required=False)
+@click.argument("name", metavar="[NODE|VM]", required=False, shell_complete=names_of("node", "vm"))
 @output_option
 @asks_a_cluster
 async def migratability(where: Where, name: str | None, output: Format | None) -> None:

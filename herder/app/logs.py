@@ -7,8 +7,6 @@ import logging
 import sys
 from typing import Any, TextIO, cast
 
-import structlog
-
 
 class _Stderr:
     """What nobody reads is lost: a closed terminal, or a pipe to a program that has ended, is no reason for work to fail."""
@@ -23,6 +21,9 @@ class _Stderr:
 
 
 def configure(process: str, level: int = logging.INFO) -> None:
+    # Imported here: only processes that stay write logs, and `herder --help` should not wait for it.
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -23,6 +23,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.app.scoring import scoring_option
 from herder.app.storage_reserve import storage_reserve_option
+from herder.cli import completion as completion
 from herder.cli import console as console
 from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs

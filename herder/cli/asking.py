@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from herder.api.problems import printable
+from herder.cli.completion import context_names, names_of
 
 # 1 is for bugs, 2 is what click ends with, up to 7 the numbers are those of the commands that start things.
 WRONG_USE = 2
@@ -46,9 +47,17 @@ class Where(msgspec.Struct, frozen=True):
 def asks_a_cluster(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     """Gives a command the options that say where, and runs it: it gets one `Where` in their place."""
 
-    @click.option("-n", "--namespace", metavar="N", help="The namespace.  [default: that of the context]")
+    @click.option(
+        "-n",
+        "--namespace",
+        metavar="N",
+        help="The namespace.  [default: that of the context]",
+        shell_complete=names_of("namespace"),
+    )
     @click.option("--kubeconfig", type=click.Path(path_type=Path), help="The cluster, and who we are there.  [default: as kubectl]")
-    @click.option("--context", metavar="C", help="Which context of the kubeconfig.  [default: its current one]")
+    @click.option(
+        "--context", metavar="C", help="Which context of the kubeconfig.  [default: its current one]", shell_complete=context_names
+    )
     @functools.wraps(command)
     def run(namespace: str | None, kubeconfig: Path | None, context: str | None, **options: Any) -> None:
         try:

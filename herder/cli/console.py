@@ -7,11 +7,12 @@ import sys
 import click
 
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
 
 
 @cli.command("console")
-@click.argument("machine", metavar="VM")
+@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
 @asks_a_cluster
 async def console(where: Where, machine: str) -> None:
     """Open the serial console of VM. Ctrl-] leaves it; the machine runs on.

@@ -7,11 +7,12 @@ import sys
 import click
 
 from herder.cli.asking import Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
 
 
 @cli.command("logs")
-@click.argument("machine", metavar="VM")
+@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
 @click.option("-f", "--follow", is_flag=True, help="Go on with what it writes, until the guest ends.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.  [default: all]")
 @asks_a_cluster

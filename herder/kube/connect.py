@@ -18,7 +18,7 @@ from herder.kube.credentials import Anonymous, Credentials, Kept, always, basic,
 from herder.kube.errors import Misconfigured
 from herder.kube.exec_plugin import FromPlugin, Plugin
 from herder.kube.http import HttpTransport
-from herder.kube.kubeconfig import merged, read
+from herder.kube.kubeconfig import Kubeconfig, merged, read
 from herder.kube.transport import Transport
 from herder.kube.trust import Material, Trust
 
@@ -63,13 +63,12 @@ def connection(
 ) -> Connection:
     """The same. `otherwise` is a kubeconfig to try where nobody named one and there is none at the usual places."""
     around = surroundings or Surroundings.here()
-    files = [kubeconfig] if kubeconfig is not None else _default_files(around)
-    config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
+    files, config = _named(kubeconfig, around)
     if config.is_empty and kubeconfig is None and context is None and _is_inside(around):
         authority = _authority_of_account(around)
         return Connection(_from_account(around, agent), _namespace_of_account(around), _server_of_account(around), authority)
-    if config.is_empty and kubeconfig is None and otherwise is not None and _nobody_named_one(around) and otherwise.exists():
-        files, config = [otherwise], read(otherwise)
+    if config.is_empty:
+        files, config = _otherwise(files, kubeconfig, around, otherwise)
     listed = ", ".join(str(file) for file in files)
     if config.is_empty:
         raise Misconfigured(_nothing_there(kubeconfig, listed))
@@ -77,11 +76,35 @@ def connection(
     return Connection(_over(access, agent), access.namespace, access.cluster.server, _trust(access).authority)
 
 
+def known_contexts(
+    kubeconfig: Path | None, surroundings: Surroundings | None = None, *, otherwise: Path | None = None
+) -> list[str]:
+    """The names among which a context may be chosen."""
+    around = surroundings or Surroundings.here()
+    files, config = _named(kubeconfig, around)
+    return sorted((_otherwise(files, kubeconfig, around, otherwise)[1] if config.is_empty else config).contexts)
+
+
+def _named(kubeconfig: Path | None, around: Surroundings) -> tuple[list[Path], Kubeconfig]:
+    """What is looked for first, and where that was."""
+    if kubeconfig is not None:
+        return [kubeconfig], read(kubeconfig)
+    files = _default_files(around)
+    return files, merged(read(file) for file in files if file.exists())
+
+
+def _otherwise(
+    files: list[Path], kubeconfig: Path | None, around: Surroundings, otherwise: Path | None
+) -> tuple[list[Path], Kubeconfig]:
+    if kubeconfig is None and otherwise is not None and _nobody_named_one(around) and otherwise.exists():
+        return [otherwise], read(otherwise)
+    return files, Kubeconfig()
+
+
 def shown(kubeconfig: Path | None, context: str | None, surroundings: Surroundings | None = None) -> Trust:
     """Which certificates the settings name now, for those who show them to others than the server. Nothing for a pod's account."""
     around = surroundings or Surroundings.here()
-    files = [kubeconfig] if kubeconfig is not None else _default_files(around)
-    config = read(kubeconfig) if kubeconfig is not None else merged(read(file) for file in files if file.exists())
+    files, config = _named(kubeconfig, around)
     return Trust() if config.is_empty else _trust(choose(config, context, ", ".join(str(file) for file in files)))
 
 

@@ -278,7 +278,7 @@ class PodKeeper:
             await self._write(pod, pod_status(pod, shown, site.address, self._world.now(), outcome.health, moving.report))
         if "finish" in plan.actions:
             await self._finish(pod)
-        looks = [one for one in (plan.next_look, health.next_look) if one is not None]
+        looks = [one for one in (plan.next_look, outcome.health.next_look) if one is not None]
         return Later(min(looks)) if looks else DONE
 
     async def _show_late(self, pod: Pod, site: Site, work: Work, late: TakesLong) -> Result:

@@ -1,0 +1,91 @@
+"""Completion where there is nothing to complete with: no answer, and no word about it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.program import until
+from tests.engines.embedded import find_program
+
+SHELLS = {
+    "bash": "complete -o nosort -F _herder_completion herder",
+    "zsh": "#compdef herder",
+    "fish": "complete --no-files --command herder",
+}
+
+
+def herder(*words: str, around: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(around), "KUBECONFIG": str(around / "kubeconfig"), **more}
+    return subprocess.run([str(find_program()), *words], capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+
+def completed(line: str, around: Path) -> subprocess.CompletedProcess[str]:
+    """As the script of bash asks: the words, and which of them is to be completed."""
+    words = line.split(" ")
+    return herder(around=around, _HERDER_COMPLETE="bash_complete", COMP_WORDS="\n".join(words), COMP_CWORD=str(len(words) - 1))
+
+
+def _runs(pid: int) -> bool:
+    """Whether it does; one that has ended and waits for its parent has no command line any more."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def kubeconfig(path: Path, server: str, **user: object) -> None:
+    context = {"name": "here", "context": {"cluster": "c", "user": "u"}}
+    named = {"contexts": [context, {**context, "name": "there"}, {**context, "name": "$(touch x)"}]}
+    cluster = {"name": "c", "cluster": {"server": server}}
+    content = {"current-context": "here", "clusters": [cluster], "users": [{"name": "u", "user": user}], **named}
+    path.write_text(yaml.safe_dump(content))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
+    said = herder("completion", shell, around=tmp_path)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert SHELLS[shell] in said.stdout and "_HERDER_COMPLETE" in said.stdout
+
+
+def test_who_presses_tab_does_not_wait_for_a_server_that_says_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        said = completed("herder logs ", tmp_path)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
+
+
+def test_a_credential_plugin_is_neither_heard_nor_asks_and_does_not_hold_up_who_presses_tab(tmp_path: Path) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable"}
+    started = tmp_path / "started"
+    script = ["-c", f"echo $$ >{started}; echo password: >&2; read answer; exec sleep 3600"]
+    kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1", exec={**plugin, "command": "sh", "args": script})
+    said = completed("herder logs ", tmp_path)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
+    until(lambda: not _runs(int(started.read_text())), "the plugin has ended, too")
+
+
+def test_a_kubeconfig_that_cannot_be_read_is_not_mentioned(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text("no: [kubeconfig")
+    for line in ("herder logs ", "herder logs --context "):
+        said = completed(line, tmp_path)
+        assert (said.returncode, said.stdout.strip(), said.stderr) == (0, "", "")
+
+
+def test_contexts_are_completed_but_for_names_that_a_shell_would_run(tmp_path: Path) -> None:
+    kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
+    assert completed("herder logs --context ", tmp_path).stdout.split() == ["plain,here", "plain,there"]
+
+
+def test_help_and_completion_load_nothing_that_takes_long() -> None:
+    heavy = "rich structlog numpy aiohttp yaml cryptography prometheus_client"
+    program = f"import sys, herder.app.main; print(sorted(set('{heavy}'.split()) & set(sys.modules)))"
+    python = find_program().parent / "python"
+    said = subprocess.run([str(python), "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert said.stdout == "[]\n"
