@@ -174,12 +174,3 @@ def test_version_2_says_the_same_in_its_own_words(openapi: OpenApi) -> None:
     assert body["schema"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"}
     assert post["responses"]["200"]["schema"] == body["schema"]
     assert {one["name"]: one["type"] for one in post["parameters"] if one["in"] == "query"}["dryRun"] == "string"
-
-
-def references(part: Any) -> set[str]:
-    if isinstance(part, list):
-        return {name for one in part for name in references(one)}
-    if not isinstance(part, dict):
-        return set()
-    here = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
-    return here | {name for one in part.values() for name in references(one)}
