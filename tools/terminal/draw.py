@@ -59,17 +59,19 @@ def herder_up(folder: Path) -> Generator[Path]:
 
 
 def play(commands: tuple[str, ...], kubeconfig: Path, folder: Path) -> list[str]:
-    """What a terminal gets to see of each, one after the other in one shell."""
-    script = "\n".join(f"printf '{MARK}'\n{command}" for command in commands)
+    """What a terminal gets to see of each, one after the other in one shell. What fails is no picture."""
+    script = "\n".join(["set -e", *(f"printf '{MARK}'\n{command}" for command in commands)])
     person, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, WIDTH, 0, 0))
     plain = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     surroundings = plain | {"KUBECONFIG": str(kubeconfig), "TMPDIR": str(folder), "TERM": "xterm-256color"}
-    with subprocess.Popen(["bash", "-c", script], cwd=ROOT, env=surroundings, stdin=terminal, stdout=terminal, stderr=terminal):
-        os.close(terminal)
-        written = b"".join(_all_of(person))
+    shell = subprocess.Popen(["bash", "-c", script], cwd=ROOT, env=surroundings, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    written = b"".join(_all_of(person)).decode()
     os.close(person)
-    return written.decode().split(MARK)[1:]
+    if shell.wait():
+        raise SystemExit(f"a command failed:\n{written}")
+    return written.split(MARK)[1:]
 
 
 def _all_of(person: int) -> Iterator[bytes]:
