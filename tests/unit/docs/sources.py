@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -12,16 +12,19 @@ from .pages import DOCS, ROOT
 # Where a name on a page may come from. Not the documents: a name that only they know is what is looked for.
 SOURCES = ("herder/", "deploy/", "examples/", "tools/", "bench/", "tests/simulation/", "tests/fuzz/", "Makefile", "pyproject.toml")
 WRITTEN = {".py", ".sh", ".c", ".h", ".S", ".json", ".yaml", ".toml", ".go", ""}
+# What is ignored by git.
+MADE = {".git", ".venv", ".herder", ".hypothesis", "__pycache__", "results", "dist"}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @cache
 def files() -> frozenset[str]:
-    """All files of the tree but what git is told to ignore, by their paths from the root."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    return frozenset(path for path in listed.splitlines() if (ROOT / path).exists())
+    """All files of the tree but what programs have left there, by their paths from the root."""
+    found = set[str]()
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in MADE and not name.endswith((".egg-info", "_cache"))]
+        found |= {os.path.relpath(os.path.join(folder, name), ROOT) for name in names}
+    return frozenset(found)
 
 
 @cache
