@@ -35,6 +35,9 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("kubevirt.io", ("virtualmachineinstancemigrations",), *READ, "create", "patch", "delete"),
     _rule("kubevirt.io", ("virtualmachineinstancemigrations/status",), "patch"),
     _rule("migrations.kubevirt.io", ("migrationpolicies",), *READ),
+    _rule("migrations.kubevirt.io", ("migrationpolicies/status",), "patch"),
+    # What the cluster's settings are is for people to say; what is in use, for us.
+    _rule("kubevirt.io", ("kubevirts/status",), "patch"),
     _rule("policy", ("poddisruptionbudgets",), *READ, "create", "delete"),
     # Questions about migrations: answered, and after a while cleared away.
     _rule("herder.dev", ("migrationreviews",), *READ, "delete"),

@@ -125,6 +125,15 @@ INVALID: Final = "Invalid"
 # MigrationPolicies
 ACCEPTED: Final = "Accepted"
 DUPLICATE_SELECTORS: Final = "DuplicateSelectors"
+NOT_ACCEPTED: Final = "NotAccepted"
+NO_MATCHING_INSTANCE: Final = "NoMatchingInstance"
+OTHER_POLICIES_FIRST: Final = "OtherPoliciesFirst"
+
+# The settings of the cluster, and of MigrationPolicies
+DEGRADED: Final = "Degraded"
+SETTINGS_IN_USE: Final = "SettingsInUse"
+SETTINGS_NOT_USED: Final = "SettingsNotUsed"
+WRONG_NAME_OR_NAMESPACE: Final = "WrongNameOrNamespace"
 NO_SELECTORS: Final = "NoSelectors"
 
 # Pools

@@ -177,6 +177,8 @@ SETTINGS = KindInfo(
     columns=(
         _age(),
         Column("Phase", ".status.phase", "Whether these settings are in use."),
+        Column("Version", ".status.observedKubeVirtVersion", "Version of the program that uses them."),
+        _reason(),
         _message(),
     ),
 )

@@ -11,19 +11,35 @@ from typing import Any
 import msgspec
 
 from herder.api.crds import PART_OF, PRODUCT
+from herder.api.kinds.kubevirt import NAME as SETTINGS_NAME
+from herder.api.kinds.kubevirt import NAMESPACE as SETTINGS_NAMESPACE
+from herder.api.kinds.kubevirt import empty_settings
 from herder.api.world import RealWorld
 from herder.app.cluster import connect_to
 from herder.app.installation import SERVICES, Piece, pieces, webhook_service
 from herder.app.refusal import CANNOT_USE_CLUSTER, WRONG_USE, Refusal
 from herder.kube.client import Client
-from herder.kube.errors import Conflict, Forbidden, KubeError, NotFound, TooManyRequests, Unauthorized, Unreachable
-from herder.kube.resources import DEFINITIONS, OUR_KINDS, Anything, Key
+from herder.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    KubeError,
+    NotFound,
+    ServerFailed,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from herder.kube.resources import DEFINITIONS, OUR_KINDS, SETTINGS, Anything, Key
 from herder.kube.webhook import BadUrl, Registration, Settings
 from herder.kube.webhook.registered import MUTATING, NAME, VALIDATING
 
 MANAGER = "herder"
 PATIENCE = 60.0
 LOOK_AGAIN = 0.1
+CREATED, UNCHANGED = "created", "unchanged"
+SETTINGS_KEY = Key(SETTINGS_NAMESPACE, SETTINGS_NAME)
+SETTINGS_SHOWN = f"{SETTINGS.kind.lower()}.{SETTINGS.group}/{SETTINGS_NAME}"
 DRY = " (server dry run)"
 # What of an object is not its content: when it was written, and by whom.
 BOOKKEEPING = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid")
@@ -74,14 +90,36 @@ class Installer:
         present = await asyncio.gather(*(self._present(piece) for piece in wanted))
         _check_ours(wanted, present)
         tried = [await self._try(piece, before) for piece, before in zip(wanted, present, strict=True)]
+        settings = await self._try_settings()
         if dry_run:
             for piece, changes in zip(wanted, tried, strict=True):
                 self._say(f"{piece.shown} {_word(changes)}{DRY}")
+            self._say(f"{SETTINGS_SHOWN} {settings}{DRY}")
             return
         for piece, before in zip(wanted, present, strict=True):
             after = msgspec.json.decode(await self._client.apply_raw(piece.resource, piece.key, piece.document))
             self._say(f"{piece.shown} {_word(_content(after) != _content(before))}")
         await self._until_served([piece for piece in wanted if piece.resource is DEFINITIONS])
+        self._say(f"{SETTINGS_SHOWN} {settings if settings == UNCHANGED else await self._make_settings()}")
+
+    async def _try_settings(self) -> str:
+        """What will become of the settings of the cluster. Those that are there are people's: nothing about them is touched."""
+        if await self._client.find(SETTINGS, SETTINGS_KEY) is not None:
+            return UNCHANGED
+        with contextlib.suppress(NotFound, ServerFailed):  # neither the kind nor the namespace need be there yet
+            await self._client.apply_raw(SETTINGS, SETTINGS_KEY, empty_settings(), dry_run=True)
+        return CREATED
+
+    async def _make_settings(self) -> str:
+        """With an empty spec, for people to edit."""
+        try:
+            await self._client.create(SETTINGS, empty_settings())
+        except AlreadyExists:
+            return UNCHANGED
+        except ServerFailed as error:
+            # A webhook of ours that was registered before, and that nobody answers while the controllers are away.
+            return f"not created, so the built-in settings apply: ask again when the controllers run ({error})"
+        return CREATED
 
     async def _present(self, piece: Piece) -> Document | None:
         try:
@@ -170,7 +208,7 @@ def _content(document: Document | None) -> Document | None:
 
 
 def _word(changed: bool) -> str:
-    return "serverside-applied" if changed else "unchanged"
+    return "serverside-applied" if changed else UNCHANGED
 
 
 def _sentence(error: KubeError) -> str:

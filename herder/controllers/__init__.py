@@ -2,6 +2,7 @@
 
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instances import Instances
+from herder.controllers.kubevirts import SettingsStatus
 from herder.controllers.machines import Machines
 from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
@@ -24,6 +25,7 @@ CONTROLLERS: tuple[Start, ...] = (
     NodeDeletions.start,
     MigrationReviews.start,
     ReviewExpiry.start,
+    SettingsStatus.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

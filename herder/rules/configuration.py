@@ -1,6 +1,6 @@
 """The settings of the cluster: what the KubeVirt object says, over what is built in.
 
-A function of the object, so that whoever holds it in a cache has the settings of this moment. What cannot be read is not used:
+A function of the object, so that whoever holds it in a cache has the settings of this moment. A setting that is wrong is not used:
 admission refuses it, but on a cluster without our webhook it may be there all the same.
 """
 
@@ -12,16 +12,15 @@ import msgspec
 
 from herder.api import defaults
 from herder.api.kinds.instance import EvictionStrategy
-from herder.api.kinds.kubevirt import KubeVirt, KubeVirtConfiguration, MigrationConfiguration
+from herder.api.kinds.kubevirt import NAME as NAME  # for those who look the object up
+from herder.api.kinds.kubevirt import NAMESPACE as NAMESPACE
+from herder.api.kinds.kubevirt import KubeVirt, KubeVirtConfiguration, MigrationConfiguration, PreferredLevel
 from herder.api.kinds.migration_state import PolicySettings
+from herder.api.names import label_key
 from herder.api.quantity import parse_quantity
-from herder.api.reading import Json
-from herder.api.registry import SETTINGS
-from herder.api.validation import problems_of
+from herder.api.validation.settings import refinable_problems
+from herder.rules.migratability.starting import preferred_level, required_level
 
-# The one object that counts.
-NAMESPACE = "kubevirt"
-NAME = "kubevirt"
 _OF_POLICIES = PolicySettings.__struct_fields__
 _BUILT_IN = PolicySettings(
     allow_auto_converge=defaults.ALLOW_AUTO_CONVERGE,
@@ -32,6 +31,8 @@ _BUILT_IN = PolicySettings(
     progress_timeout=defaults.PROGRESS_TIMEOUT,
     max_downtime_ms=defaults.MAX_DOWNTIME_MS,
 )
+# What a schema lets pass and may be wrong all the same.
+_JUDGED = {"bandwidth_per_migration": "bandwidthPerMigration", "max_downtime_ms": "maxDowntimeMs"}
 BUILT_IN = "built in"
 CLUSTER = "KubeVirt"
 
@@ -61,7 +62,7 @@ def cluster_migration_settings(kubevirt: KubeVirt | None) -> ClusterMigrationSet
         "parallel_per_cluster": migrations.parallel_migrations_per_cluster,
         "parallel_outbound_per_node": migrations.parallel_outbound_migrations_per_node,
         "parallel_inbound_per_node": migrations.parallel_inbound_migrations_per_node,
-        "node_drain_taint_key": migrations.node_drain_taint_key,
+        "node_drain_taint_key": _readable_key(migrations.node_drain_taint_key),
         "unschedulable_pending_timeout": migrations.unschedulable_pending_timeout,
         "pending_timeout": migrations.pending_timeout,
         "eviction_strategy": given.eviction_strategy,
@@ -77,10 +78,23 @@ def migration_configuration(kubevirt: KubeVirt | None) -> MigrationConfiguration
     return _configuration(kubevirt).migrations
 
 
-def configuration_problems(kubevirt: Json) -> list[str]:
-    """What is wrong with the object, for those who use it on a cluster that does not ask us first."""
-    named = {**kubevirt, "apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind}
-    return [str(problem) for problem in problems_of(named)]
+def effective_configuration(kubevirt: KubeVirt | None) -> KubeVirtConfiguration:
+    """Every setting with the value that is in use, as spec.configuration would say it."""
+    cluster, written = cluster_migration_settings(kubevirt), migration_configuration(kubevirt)
+    return KubeVirtConfiguration(
+        eviction_strategy=cluster.eviction_strategy,
+        migrations=MigrationConfiguration(
+            **_values(effective(cluster)),
+            parallel_migrations_per_cluster=cluster.parallel_per_cluster,
+            parallel_outbound_migrations_per_node=cluster.parallel_outbound_per_node,
+            parallel_inbound_migrations_per_node=cluster.parallel_inbound_per_node,
+            node_drain_taint_key=cluster.node_drain_taint_key,
+            unschedulable_pending_timeout=cluster.unschedulable_pending_timeout,
+            pending_timeout=cluster.pending_timeout,
+            require_host_model_migratability_level=required_level(written),
+            prefered_host_model_migratability_level=_preferred(written),
+        ),
+    )
 
 
 def effective(cluster: ClusterMigrationSettings, policy: PolicySettings | None = None) -> PolicySettings:
@@ -122,12 +136,22 @@ def _values(settings: PolicySettings) -> dict[str, Any]:
 
 
 def _readable(settings: PolicySettings) -> PolicySettings:
-    """Without a bandwidth that is no amount: then that of the level below counts."""
-    try:
-        parse_quantity(settings.bandwidth_per_migration or 0)
-    except (ValueError, TypeError):
-        return PolicySettings(**{**_values(settings), "bandwidth_per_migration": None})
-    return settings
+    """Without what is wrong, such as a bandwidth that is no amount: then that of the level below counts."""
+    written = {json: value for name, json in _JUDGED.items() if (value := getattr(settings, name)) is not None}
+    wrong = {problem.field for problem in refinable_problems(written, "spec")} if written else ()
+    if not wrong:
+        return settings
+    return PolicySettings(**{**_values(settings), **{name: None for name, json in _JUDGED.items() if f"spec.{json}" in wrong}})
+
+
+def _readable_key(key: str | None) -> str | None:
+    """None for what can be no taint's key: no node could ever be drained by it."""
+    return key if key is not None and not label_key(key) else None
+
+
+def _preferred(written: MigrationConfiguration | None) -> PreferredLevel | None:
+    wish = preferred_level(written)
+    return PreferredLevel(level=wish.level, weight=wish.weight or defaults.PREFERRED_LEVEL_WEIGHT) if wish is not None else None
 
 
 def _configuration(kubevirt: KubeVirt | None) -> KubeVirtConfiguration:

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from herder.api.crds import crd_of
+from herder.api.kinds.kubevirt import NAME, NAMESPACE, empty_settings
 from herder.api.labels import STORAGE_CLASS
-from herder.api.registry import KINDS, KindInfo
+from herder.api.registry import KINDS, SETTINGS, KindInfo
 from herder.api.storage import storage_class
 from herder.api.world import World
 from herder.kit import tasks
@@ -33,6 +34,7 @@ from herder.server.housekeeping.recorder import Recorder
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
 from herder.server.store import Change, Database, DataError, Store, ThreadWriter
+from herder.server.store.records import key_of
 from herder.server.upkeep import Upkeep
 from herder.server.writes import HOUSEKEEPING
 
@@ -114,6 +116,18 @@ class Running:
         )
         await self._aggregation.gather()
         await self._until_served(list(ours))
+        if SETTINGS in self._brings:
+            await self._ensure_settings()
+
+    async def _ensure_settings(self) -> None:
+        """So that there is something to edit. Only now and not whenever it is missing: whoever deletes it, or replaces it by a new
+        one, must not find us in the way; and without it the settings are the same as with an empty one."""
+        served, key = self.engine.registry.by_table(SETTINGS.crd_name), key_of(NAMESPACE, NAME)
+        namespace = self.engine.store.latest("namespaces", NAMESPACE)
+        if served is None or served.terminating or namespace is None or namespace.terminating:
+            return  # somebody is about to remove all of it
+        if self.engine.store.latest(served.table, key) is None:
+            await self.engine.writes.create(served, empty_settings(), HOUSEKEEPING)
 
     async def _until_served(self, names: list[str]) -> None:
         """Not ready before the kinds can be used: the first `kubectl apply` must work."""

@@ -17,6 +17,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.engines.api import Api, Reply
 from tests.engines.engine import Unavailable
 from tests.engines.kubectl import find_kubectl
+from tests.engines.resources import NAMESPACES
 
 Json = dict[str, Any]
 Unique = Callable[..., str]
@@ -84,12 +85,16 @@ def _document(resource: Any, name: str, spec: Json) -> Json:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
 
 
+def _in(namespace: str, document: Json) -> Json:
+    return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+
+
 @pytest.mark.parametrize(("resource", "spec", "field"), BROKEN, ids=[f"{one[0].kind}-{one[2]}" for one in BROKEN])
 async def test_an_object_that_breaks_a_rule_is_refused_by_the_same_words(
     api: Api, namespace: str, unique: Unique, resource: Any, spec: Json, field: str
 ) -> None:
     document = _document(resource, unique(), spec)
-    problems = problems_of(document)
+    problems = problems_of(_in(namespace, document) if resource.namespaced else document)
     assert any(problem.field.startswith(field) for problem in problems), problems
     place = namespace if resource.namespaced else ""
     _says(await api.create(resource, document, place, fieldValidation="Strict"), document, problems)
@@ -139,13 +144,33 @@ async def test_a_dry_run_is_judged_too(api: Api, namespace: str) -> None:
 
 
 async def test_what_is_probably_not_meant_is_warned_of(api: Api, namespace: str) -> None:
-    elsewhere = await api.create(SETTINGS, {"metadata": {"name": "a"}, "spec": {}}, namespace)
-    said = "only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored"
-    assert elsewhere.code == 201
-    assert elsewhere.warnings == [f'299 - "{said}"']
-    pool = await api.create(POOLS, _document(POOLS, "a", {"replicas": 1, "template": {"spec": _machine()}}), namespace)
-    assert (pool.code, pool.warnings) == (201, [])
-    assert (await api.patch(SETTINGS, "a", {"status": {"phase": "Deployed"}}, namespace, "status")).warnings == []
+    spec: Json = {"replicas": 1, "template": {"spec": _machine()}}
+    plain = await api.create(POOLS, _document(POOLS, "a", spec), namespace)
+    assert (plain.code, plain.warnings) == (201, [])
+    policy = {"selectionPolicy": {"orderedPolicies": [{"labelSelector": {}}]}}
+    warned = await api.create(POOLS, _document(POOLS, "b", {**spec, "updateStrategy": {"proactive": policy}}), namespace)
+    said = "spec.updateStrategy.proactive.selectionPolicy.orderedPolicies[0].labelSelector: is empty and fits every machine"
+    assert warned.code == 201
+    assert [said in one for one in warned.warnings] == [True]
+    assert (await api.patch(POOLS, "b", {"status": {"replicas": 1}}, namespace, "status")).warnings == []
+
+
+@pytest.mark.parametrize(("name", "elsewhere"), [("kubevirt", True), ("a", True), ("a", False)])
+async def test_settings_of_the_cluster_that_nobody_would_read_are_refused(
+    api: Api, namespace: str, name: str, elsewhere: bool
+) -> None:
+    await api.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
+    place = namespace if elsewhere else "kubevirt"
+    document = _document(SETTINGS, name, {})
+    reply = await api.create(SETTINGS, document, place)
+    _says(reply, document, problems_of(_in(place, document)))
+    said = "the settings of the cluster are the KubeVirt object kubevirt in namespace kubevirt, and no other is used"
+    field, value = ("namespace", place) if elsewhere else ("name", name)
+    assert f'metadata.{field}: Invalid value: "{value}": {said}' in reply.message
+    right = await api.create(SETTINGS, _document(SETTINGS, "kubevirt", {}), "kubevirt", dryRun="All")
+    assert right.code == 409 if api.engine.name == "embedded" else right.code in (201, 409), (
+        "there from the start, or could be made"
+    )
 
 
 async def test_an_instance_is_made_complete(api: Api, namespace: str) -> None:

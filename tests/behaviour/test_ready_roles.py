@@ -8,7 +8,7 @@ import yaml
 
 from herder.api.registry import KINDS
 from tests.behaviour.our_kinds import install_crds, resource_of
-from tests.engines.api import Api, Json
+from tests.engines.api import Api, Json, Reply
 from tests.engines.credentials import account, bind, rule, token_for, user, with_certificate, with_token
 from tests.engines.engine import Engine
 from tests.engines.resources import (
@@ -81,6 +81,12 @@ async def test_a_viewer_sees_and_changes_nothing(api: Api, holder: Api, name: st
     assert (await holder.delete(MACHINES, "a", namespace)).code == 403
     assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 403
     assert (await holder.patch(NODES, "a", {"spec": {"unschedulable": True}})).code == 403
+    assert (await _edit_settings(holder)).code == 403
+
+
+async def _edit_settings(person: Api) -> Reply:
+    """Of the whole cluster: tried, and not stored."""
+    return await person.patch(SETTINGS, "kubevirt", {"metadata": {"labels": {"a": "b"}}}, "kubevirt", dryRun="All")
 
 
 async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Api, name: str, namespace: str) -> None:
@@ -120,6 +126,7 @@ async def test_a_migrator_moves_machines_and_does_not_edit_them(api: Api, holder
     assert (await holder.create(INSTANCES, {"metadata": {"name": "b"}, "spec": {"domain": {}}}, namespace)).code == 403
     assert (await holder.patch(NODES, "a", {"spec": {"unschedulable": True}})).code == 403
     assert (await holder.create(POLICIES, {"metadata": {"name": "p"}, "spec": {}})).code == 403
+    assert (await _edit_settings(holder)).code == 403
     await _cannot_list(holder, namespace, SECRETS, CONFIG_MAPS)
 
 
@@ -140,6 +147,7 @@ async def test_an_admin_runs_the_herd_and_not_the_cluster(api: Api, holder: Api,
     assert (await holder.patch(MACHINES, "a", {"metadata": {"labels": {"a": "b"}}}, namespace)).code == 200
     assert (await holder.patch(NODES, "nowhere", {"spec": {"unschedulable": True}})).code == 404
     assert (await holder.delete(POLICIES, "nowhere")).code == 404
+    assert (await _edit_settings(holder)).code in (200, 404), "on a real cluster there are none before somebody installs them"
     await _sees(holder, namespace, *OURS.values(), NODES, PODS)
     await _cannot_list(holder, namespace, SECRETS, ROLE_BINDINGS, CLUSTER_ROLES)
     assert (await holder.delete(NODES, "nowhere")).code == 403

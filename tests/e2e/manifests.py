@@ -89,9 +89,16 @@ def is_namespaced(document: Json) -> bool:
 OUR_KINDS = [info.kind for info in KINDS]
 
 
+def placed(here: Kubectl, documents: list[Json]) -> Kubectl:
+    """Where they belong: the settings of the cluster are in a namespace of their own, everything else in that of the test."""
+    return here.inside("kubevirt") if any(document["kind"] == "KubeVirt" for document in documents) else here
+
+
 def prepare(kubectl: Kubectl, documents: list[Json]) -> None:
-    """Only what runs can be moved: a migration is of an instance that is there."""
+    """Only what runs can be moved: a migration is of an instance that is there. Settings that came with the engine make room."""
     for document in documents:
+        if document["kind"] == "KubeVirt":
+            kubectl("delete", "kubevirt", "kubevirt", "--ignore-not-found")
         if document["kind"] == "VirtualMachineInstanceMigration":
             name, spec = document["spec"]["vmiName"], {"domain": {}}
             instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}, "spec": spec}

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from herder.api import registry
 from herder.api.registry import KINDS
 from herder.api.world import RealWorld
 from herder.kube.errors import Forbidden
 from herder.kube.leases import LeaderElection
 from herder.kube.resources import LEASES, SERVICE_ACCOUNTS, Key
 from tests.behaviour.clients import admin_of, cluster_of, connected, write_kubeconfig
+from tests.behaviour.our_kinds import resource_of
 from tests.conftest import EngineMissing
 from tests.e2e.program import Ended
 from tests.engines.api import Api, connect
@@ -27,6 +29,8 @@ from tests.engines.resources import CLUSTER_ROLES, CRDS, NAMESPACES, Resource
 MACHINES = "virtualmachines.kubevirt.io"
 CRD = "customresourcedefinition.apiextensions.k8s.io"
 ROLE = "clusterrole.rbac.authorization.k8s.io"
+SETTINGS = resource_of(registry.SETTINGS)
+SETTINGS_NAME = "kubevirt.kubevirt.io/kubevirt"
 PART_OF = "app.kubernetes.io/part-of"
 ACCOUNT = account("herder-system", "herder-controllers")
 
@@ -83,6 +87,18 @@ async def test_the_first_time_everything_is_put_there(first: First, api: Api, en
         found = await api.list(Resource(info.group, info.version, info.plural, info.kind), (info.namespaced and "default") or "")
         assert found.items == []
     assert {"herder-system", "kubevirt"} <= set((await api.list(NAMESPACES)).names)
+    assert lines[-1] == f"{SETTINGS_NAME} {'unchanged' if engine.name == 'embedded' else 'created'}"
+    assert (await api.get(SETTINGS, "kubevirt", "kubevirt")).ok["spec"] == {}
+
+
+async def test_settings_that_people_wrote_are_theirs(first: First, api: Api, engine: Engine, tmp_path: Path) -> None:
+    written = {"configuration": {"migrations": {"progressTimeout": 7}}}
+    mine = (await api.patch(SETTINGS, "kubevirt", {"spec": written}, "kubevirt")).ok
+    assert install("--kubeconfig", str(engine.kubeconfig), cwd=tmp_path).out.splitlines()[-1] == f"{SETTINGS_NAME} unchanged"
+    assert (await api.get(SETTINGS, "kubevirt", "kubevirt")).ok == mine
+    (await api.delete(SETTINGS, "kubevirt", "kubevirt")).ok  # noqa: B018
+    assert install("--kubeconfig", str(engine.kubeconfig), cwd=tmp_path).out.splitlines()[-1] == f"{SETTINGS_NAME} created"
+    assert (await api.get(SETTINGS, "kubevirt", "kubevirt")).ok["spec"] == {}
 
 
 def _word(engine: Engine) -> str:
@@ -102,6 +118,8 @@ async def test_the_controllers_can_lead_and_tell_under_their_account_and_nothing
 ) -> None:
     await until_allowed(api, "kube-system", ACCOUNT, rule("patch", "leases", "coordination.k8s.io", "herder-controllers"))
     await until_allowed(api, "default", ACCOUNT, rule("patch", "events", "events.k8s.io"))
+    await until_allowed(api, "kubevirt", ACCOUNT, rule("patch", "kubevirts/status", "kubevirt.io"))
+    await until_allowed(api, "", ACCOUNT, rule("patch", "migrationpolicies/status", "migrations.kubevirt.io"))
     token = await token_for(api, ACCOUNT["namespace"], ACCOUNT["name"])
     led = asyncio.Event()
 
@@ -251,7 +269,9 @@ def test_what_is_printed_is_what_would_be_installed(first: First, engine: Engine
     applied = subprocess.run([kubectl_program, *words], input=printed.out, capture_output=True, text=True, env=home, check=False)
     assert applied.returncode == 0, applied.stderr
     again = install("--kubeconfig", str(engine.kubeconfig), cwd=tmp_path)
+    # But for the settings: applied once more, an empty spec would take away what people have applied.
     assert [line.partition(" ")[0] for line in again.out.splitlines()] == [
-        line.partition(" ")[0] for line in applied.stdout.splitlines()
+        *(line.partition(" ")[0] for line in applied.stdout.splitlines()),
+        SETTINGS_NAME,
     ]
     assert {line.rpartition(" ")[2] for line in again.out.splitlines()} == {"unchanged"}

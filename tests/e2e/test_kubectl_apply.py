@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tests.e2e.kubectl import Json, Kubectl
-from tests.e2e.manifests import EXAMPLES, config_map, deployment, machine, pool, prepare
+from tests.e2e.manifests import EXAMPLES, config_map, deployment, machine, placed, pool, prepare
 
 # Defaults inside its list of disks make kubectl see a difference that the server then finds to be none.
 FILLED_IN_LISTS = ("VirtualMachineInstance",)
@@ -29,6 +29,7 @@ def _outcomes(printed: str) -> list[str]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_created_then_unchanged_then_deleted(here: Kubectl, path: Path) -> None:
     documents = _documents(path)
+    here = placed(here, documents)
     prepare(here, documents)
     apply = ("apply", "-f", str(path))
     assert _outcomes(here(*apply)) == ["created"] * len(documents)
@@ -43,6 +44,7 @@ def test_an_example_is_created_then_unchanged_then_deleted(here: Kubectl, path: 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_with_a_change_is_configured(here: Kubectl, path: Path, tmp_path: Path) -> None:
     documents = [document for document in _documents(path) if document["kind"] != "StatefulSet"]
+    here = placed(here, documents)
     prepare(here, documents)
     file = tmp_path / "changed.yaml"
     file.write_text(yaml.safe_dump_all(documents))

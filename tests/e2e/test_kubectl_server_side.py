@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.e2e.kubectl import Json, Kubectl
-from tests.e2e.manifests import EXAMPLES, config_map, deployment, machine, prepare
+from tests.e2e.manifests import EXAMPLES, config_map, deployment, machine, placed, prepare
 
 SERVER_SIDE = ("apply", "--server-side", "-f", "-")
 
@@ -28,6 +28,7 @@ def test_an_object_is_applied_again_without_a_trace(here: Kubectl, document: Jso
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_applied_by_the_server(here: Kubectl, path: Path) -> None:
     documents = list(yaml.safe_load_all(path.read_text()))
+    here = placed(here, documents)
     prepare(here, documents)
     for _ in range(2):
         said = here("apply", "--server-side", "-f", str(path))

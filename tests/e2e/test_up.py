@@ -4,6 +4,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,22 @@ def test_nodes_appear_ready_with_room_and_a_runtime(kubectl: Kubectl) -> None:
 def test_no_nodes_may_be_wanted(bare: Up, kubectl_program: Path, tmp_path: Path) -> None:
     assert set(bare.children()) == {"engine", "controllers", "agents"}
     assert Kubectl(kubectl_program, bare.kubeconfig, tmp_path).run("get", "nodes").stderr == "No resources found\n"
+
+
+def test_the_settings_of_the_cluster_are_there_to_be_edited_and_say_what_is_in_use(
+    bare: Up, kubectl_program: Path, tmp_path: Path
+) -> None:
+    kubectl = Kubectl(kubectl_program, bare.kubeconfig, tmp_path, "kubevirt")
+    assert kubectl.json("get", "kubevirt", "kubevirt")["spec"] == {}
+    wanted = "spec: {configuration: {migrations: {progressTimeout: 77}}}"
+    said = kubectl("edit", "kubevirt", "kubevirt", KUBE_EDITOR=f"sed -i 's/^spec: {{}}$/{wanted}/'")
+    assert said == "kubevirt.kubevirt.io/kubevirt edited\n"
+    kubectl("wait", "kubevirt", "kubevirt", "--for=jsonpath={.status.observedGeneration}=2", "--timeout=20s")
+    status = kubectl.json("get", "kubevirt", "kubevirt")["status"]
+    used = status["configuration"]["migrations"]
+    assert (used["progressTimeout"], used["completionTimeoutPerGiB"]) == (77, 150)
+    (row,) = kubectl("get", "kubevirt", "--no-headers").splitlines()
+    assert row.split()[2:] == ["Deployed", version("herder")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

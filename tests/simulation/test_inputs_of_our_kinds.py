@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from herder.api.registry import INSTANCE, KINDS, MIGRATION, KindInfo, info_of
+from herder.api.registry import INSTANCE, KINDS, MIGRATION, SETTINGS, KindInfo, info_of
 from herder.api.schemas import schema_of_kind
-from herder.kube.resources import Resource
+from herder.kube.resources import Key, Resource
 from tests.simulation.inputs import Inputs
 from tests.simulation.simulation import Simulation, simulate
 
@@ -21,7 +21,7 @@ DOCUMENTS: list[dict[str, Any]] = [one for path in sorted(FOLDER.glob("*.yaml"))
 def _example(info: KindInfo) -> dict[str, Any]:
     found = next(one for one in DOCUMENTS if info_of(one) is info)
     namespace = {"namespace": "default"} if info.namespaced else {}
-    return {**found, "metadata": {**found["metadata"], **namespace}}
+    return {**found, "metadata": {**namespace, **found["metadata"]}}
 
 
 def _resource(info: KindInfo) -> Resource[Any]:
@@ -32,7 +32,9 @@ def _resource(info: KindInfo) -> Resource[Any]:
 
 
 async def _prepare(simulation: Simulation, info: KindInfo) -> None:
-    """Only what runs can be moved."""
+    """Only what runs can be moved. The settings that came with the engine make room for others."""
+    if info is SETTINGS:
+        await simulation.client().delete(_resource(info), Key("kubevirt", "kubevirt"))
     if info is MIGRATION:
         metadata = {"name": _example(info)["spec"]["vmiName"], "namespace": "default"}
         await simulation.client().create(_resource(INSTANCE), {"metadata": metadata, "spec": {"domain": {}}})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 import msgspec
 
@@ -12,8 +11,7 @@ from herder.api.core import Node
 from herder.api.registry import SETTINGS
 from herder.controllers.migratability import LONGEST, QUIET, Migratability
 from herder.kube.client import Client
-from herder.kube.errors import AlreadyExists
-from herder.kube.resources import NAMESPACES, NODES, Key
+from herder.kube.resources import NODES, Key
 from herder.kube.resources import SETTINGS as KUBEVIRTS
 from tests.simulation.cluster import CONTROLLERS, controllers
 from tests.simulation.faults import CUT_OFF
@@ -81,17 +79,14 @@ test_levels_survive_every_fault_at_every_write = matrix_for(CHANGING)
 
 def require(level: int) -> Step:
     async def step(client: Client) -> None:
-        with contextlib.suppress(AlreadyExists):
-            await client.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
         migrations = {"requireHostModelMigratabilityLevel": level}
-        metadata = {"name": "kubevirt", "namespace": "kubevirt"}
-        await client.create(KUBEVIRTS, {"metadata": metadata, "spec": {"configuration": {"migrations": migrations}}})
+        await client.apply(KUBEVIRTS, Key("kubevirt", "kubevirt"), {"spec": {"configuration": {"migrations": migrations}}})
 
     return step
 
 
 async def require_nothing(client: Client) -> None:
-    await client.delete(KUBEVIRTS, Key("kubevirt", "kubevirt"))
+    await client.apply(KUBEVIRTS, Key("kubevirt", "kubevirt"), {"spec": {}})
 
 
 # Two equal nodes have level 50: with 60 the machine waits, and without it starts, in a pod that is made anew.

@@ -58,7 +58,7 @@ async def prepare(simulation: Simulation, registry: CollectorRegistry) -> Client
     person = simulation.client()
     await scenario.nodes_are_ready(person)
     spec = {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}
-    await person.create(SETTINGS, {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": spec})
+    await person.apply(SETTINGS, Key("kubevirt", "kubevirt"), {"spec": spec})
     for name in GUESTS:
         await scenario.make(name=name)(person)
         await eventually(lambda name=name: runs(person, name), patience=PATIENCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import field
 
@@ -12,6 +12,9 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.api.meta import Condition
 from herder.api.views import Bytes, Count, Rule, View, doc
 
+# The one object that counts.
+NAMESPACE = "kubevirt"
+NAME = "kubevirt"
 _BOTH_SPELLINGS = Rule(
     "!(has(self.preferedHostModelMigratabilityLevel) && has(self.preferredHostModelMigratabilityLevel))",
     "preferedHostModelMigratabilityLevel and preferredHostModelMigratabilityLevel are two spellings of one setting: write only one",
@@ -23,7 +26,8 @@ class PreferredLevel(View, frozen=True, kw_only=True):
     """A level that is wished for, and how much."""
 
     level: Annotated[int, doc("Lowest level that is wished for, 0 to 100.", ge=0, le=100, format="int32")]
-    weight: Annotated[int, doc("How much the wish counts, 1 to 100.", ge=1, le=100, format="int32", default=1)] | None = None
+    # No default of the schema: that would write it into the spec.
+    weight: Annotated[int, doc("How much the wish counts, 1 to 100. Default 1.", ge=1, le=100, format="int32")] | None = None
 
 
 class MigrationConfiguration(PolicySettings, frozen=True, kw_only=True):
@@ -90,7 +94,7 @@ class KubeVirtSpec(View, frozen=True, kw_only=True):
 
 
 class KubeVirtStatus(View, frozen=True, kw_only=True):
-    """Whether the settings are in use."""
+    """Whether the settings are in use, and what is in use."""
 
     observed_generation: Annotated[Bytes, doc("Generation of the spec that this status describes.")] | None = None
     phase: (
@@ -101,11 +105,30 @@ class KubeVirtStatus(View, frozen=True, kw_only=True):
     observed_version: Annotated[str, doc("Version of the program that uses them.", max_length=128)] | None = field(
         default=None, name="observedKubeVirtVersion"
     )
-    conditions: Annotated[tuple[Condition, ...], doc("Observations.", max_length=64, list_keys=("type",))] | None = None
+    configuration: (
+        Annotated[KubeVirtConfiguration, doc("Settings in use: what is built in, overlaid by spec.configuration.")] | None
+    ) = None
+    conditions: (
+        Annotated[
+            tuple[Condition, ...],
+            doc(
+                "Available: whether the settings are in use. Degraded: whether some of them cannot be used.",
+                max_length=64,
+                list_keys=("type",),
+            ),
+        ]
+        | None
+    ) = None
 
 
 class KubeVirt(Kind, frozen=True, kw_only=True):
-    """The settings of the whole cluster. The one that counts is kubevirt in namespace kubevirt."""
+    """The settings of the whole cluster: kubevirt in namespace kubevirt, and no other."""
 
     spec: Annotated[KubeVirtSpec, doc("What is wanted.")] | None = None
     status: Annotated[KubeVirtStatus, doc("What is.")] | None = None
+
+
+def empty_settings() -> dict[str, Any]:
+    """The object as it is made for people to edit. Defaults are not written into it: what is present wins over newer ones."""
+    metadata = {"name": NAME, "namespace": NAMESPACE}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": metadata, "spec": {}}

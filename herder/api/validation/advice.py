@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from herder.api.kinds.kubevirt import NAME, NAMESPACE
 from herder.api.reading import Json, entries, indexed, part, text
 from herder.api.registry import JOB, MIGRATION, POOL, RESERVATION, SETTINGS
 
@@ -9,8 +10,9 @@ from herder.api.registry import JOB, MIGRATION, POOL, RESERVATION, SETTINGS
 def settings_advice(settings: Json) -> list[str]:
     metadata = part(settings, "metadata")
     advice: list[str] = []
-    if (text(metadata, "namespace"), text(metadata, "name")) != ("kubevirt", "kubevirt"):
-        advice.append("only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored")
+    if (text(metadata, "namespace"), text(metadata, "name")) != (NAMESPACE, NAME):
+        # A new one is refused: this one was stored before, or where nobody asked us.
+        advice.append(f"only the KubeVirt object {NAME} in namespace {NAMESPACE} is used: this one is ignored, and can be deleted")
     migrations = part(settings, "spec", "configuration", "migrations")
     advice += _level_advice(migrations)
     unschedulable, pending = (migrations.get(name) for name in ("unschedulablePendingTimeout", "pendingTimeout"))

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from herder.api.kinds.kubevirt import NAME, NAMESPACE
 from herder.api.names import label_key
 from herder.api.problems import Problem, invalid
-from herder.api.reading import Json, part, quantity_at
+from herder.api.reading import Json, part, quantity_at, text
 
 MIGRATIONS = "spec.configuration.migrations"
 # What QEMU takes at most.
 MOST_DOWNTIME_MS = 2_000_000
+ONLY_ONE = (
+    f"the settings of the cluster are the KubeVirt object {NAME} in namespace {NAMESPACE}, and no other is used:"
+    f" change that one, with kubectl edit kubevirt {NAME} -n {NAMESPACE}"
+)
 
 
 def validate_settings(settings: Json, old: Json | None = None) -> list[Problem]:
+    return [*place_problems(settings), *configuration_problems(settings)]
+
+
+def place_problems(settings: Json) -> list[Problem]:
+    """Of an object that nobody reads. One that was stored before this was a rule can still be changed and deleted."""
+    metadata = part(settings, "metadata")
+    wanted = {"namespace": NAMESPACE, "name": NAME}
+    written = {name: text(metadata, name) for name in wanted}
+    return [invalid(f"metadata.{name}", written[name], ONLY_ONE) for name in wanted if written[name] != wanted[name]]
+
+
+def configuration_problems(settings: Json) -> list[Problem]:
+    """Of the settings themselves. Each names the field that cannot be used."""
     migrations = part(settings, "spec", "configuration", "migrations")
     problems = refinable_problems(migrations, MIGRATIONS)
     key = migrations.get("nodeDrainTaintKey")

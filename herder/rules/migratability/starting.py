@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from herder.api import labels
+from herder.api.defaults import PREFERRED_LEVEL_WEIGHT
 from herder.api.kinds.domain import CPU
 from herder.api.kinds.kubevirt import MigrationConfiguration, PreferredLevel
 
@@ -42,7 +43,8 @@ def with_levels(affinity: Document | None, cpu: CPU | None, settings: MigrationC
     if required > 0:
         own[REQUIRED] = _and(written.get(REQUIRED), at_least(required))
     if preferred is not None and preferred.level > 0:
-        wish = {"weight": preferred.weight or 1, "preference": {"matchExpressions": [at_least(preferred.level)]}}
+        weight = preferred.weight or PREFERRED_LEVEL_WEIGHT
+        wish = {"weight": weight, "preference": {"matchExpressions": [at_least(preferred.level)]}}
         own[PREFERRED] = [*(written.get(PREFERRED) or ()), wish]
     return {**(affinity or {}), "nodeAffinity": {**written, **own}} if own else affinity
 

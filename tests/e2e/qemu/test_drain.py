@@ -77,8 +77,8 @@ async def test_ten_guests_leave_a_drained_node_within_the_limits_and_none_misses
 
 
 async def _fill(herd: Counters) -> None:
-    settings = {"metadata": {"name": KUBEVIRT}, "spec": {"configuration": {"migrations": LIMITS}}}
-    (await herd.api.create(SETTINGS, settings, KUBEVIRT)).ok  # noqa: B018
+    settings = {"spec": {"configuration": {"migrations": LIMITS}}}
+    (await herd.api.patch(SETTINGS, KUBEVIRT, settings, KUBEVIRT)).ok  # noqa: B018
     await _cordon(herd, True)
     for name in GUESTS:
         await herd.make(name, LOAD)

@@ -22,12 +22,7 @@ MIGRATION = {
     "metadata": {"name": "move"},
     "spec": {"vmiName": "counter"},
 }
-SETTINGS = {
-    "apiVersion": "kubevirt.io/v1",
-    "kind": "KubeVirt",
-    "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
-    "spec": {"configuration": {"migrations": {"allowPostCopy": True}}},
-}
+SETTINGS = '{"spec": {"configuration": {"migrations": {"allowPostCopy": true}}}}'
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +32,7 @@ def herd(tmp_path_factory: pytest.TempPathFactory, qemu: str, guest: Path, kubec
     folder = tmp_path_factory.mktemp("herd")
     with Up(folder, "--runtime", "qemu", nodes=2) as up:
         kubectl = Kubectl(kubectl_program, up.kubeconfig, folder)
-        kubectl.run("create", "namespace", "kubevirt")
-        kubectl.create(SETTINGS)
+        kubectl("patch", "kubevirt", "kubevirt", "--namespace", "kubevirt", "--type", "merge", "--patch", SETTINGS)
         kubectl("create", "configmap", "counter-kernel", f"--from-file=guest.elf={guest}")
         one = Herd(up, kubectl)
         yield one

@@ -166,8 +166,7 @@ async def _prepare(person: Client) -> None:
         # Long enough that they are in each other's way.
         "bandwidthPerMigration": "16Mi",
     }
-    document = {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": {"configuration": {"migrations": migrations}}}
-    await person.create(SETTINGS, document)
+    await person.apply(SETTINGS, Key("kubevirt", "kubevirt"), {"spec": {"configuration": {"migrations": migrations}}})
     for number in range(GUESTS):
         await scenario.make(name=f"vm-{number}")(person)
     for number in range(GUESTS):

@@ -90,7 +90,7 @@ async def _prepare(person: Client, count: int) -> None:
     """Guests that run, as far as anybody can see. Nobody places their targets: who has begun holds its place."""
     migrations = {"parallelMigrationsPerCluster": LIMIT, "unschedulablePendingTimeout": DAY}
     spec = {"configuration": {"migrations": migrations}}
-    await person.create(SETTINGS, {"metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": spec})
+    await person.apply(SETTINGS, Key("kubevirt", "kubevirt"), {"spec": spec})
     for number in range(HOSTS):
         await person.create(NODES, {"metadata": {"name": f"node-{number}"}})
     for number in range(count):

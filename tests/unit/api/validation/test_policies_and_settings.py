@@ -80,8 +80,18 @@ def test_a_preferred_level_that_prefers_nothing_is_pointed_out(name: str) -> Non
     assert advice_on(_settings("kubevirt", requireHostModelMigratabilityLevel=50, **{name: {"level": 60}})) == []
 
 
-def test_settings_that_nobody_reads_are_pointed_out() -> None:
-    assert advice_on(_settings("other")) == ["only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored"]
+def test_settings_that_nobody_would_read_are_refused_and_those_that_are_there_can_be_changed() -> None:
+    elsewhere = _settings("other")
+    elsewhere["metadata"]["namespace"] = "shop"
+    said = "the settings of the cluster are the KubeVirt object kubevirt in namespace kubevirt, and no other is used"
+    problems = problems_of(elsewhere)
+    assert [problem.field for problem in problems] == ["metadata.namespace", "metadata.name"]
+    assert str(problems[0]).startswith(f'metadata.namespace: Invalid value: "shop": {said}: change that one, with kubectl edit')
+    changed = {**elsewhere, "spec": {}}
+    assert problems_of(changed, elsewhere) == []
+    assert advice_on(changed) == [
+        "only the KubeVirt object kubevirt in namespace kubevirt is used: this one is ignored, and can be deleted"
+    ]
 
 
 def test_other_kinds_are_none_of_our_business() -> None:

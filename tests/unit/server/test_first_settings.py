@@ -1,0 +1,65 @@
+"""The KubeVirt object of an embedded engine: made at its start where it is missing, and left alone otherwise."""
+
+from pathlib import Path
+
+from tests.unit.server.inside import Inside, Json, engine_inside
+
+ALL = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts"
+ONE = f"{ALL}/kubevirt"
+
+
+async def _stored(inside: Inside) -> Json:
+    code, found = await inside.ask("GET", ONE)
+    assert code == 200, found
+    return found
+
+
+async def test_it_is_there_from_the_start_with_an_empty_spec_and_what_people_write_stays(tmp_path: Path) -> None:
+    async with engine_inside(tmp_path) as inside:
+        first = await _stored(inside)
+        assert first["spec"] == {}
+        wanted = {**first, "spec": {"configuration": {"evictionStrategy": "External"}}}
+        _, written = await inside.ask("PUT", ONE, wanted)
+    async with engine_inside(tmp_path) as inside:
+        assert await _stored(inside) == written
+
+
+async def test_who_deletes_it_does_not_find_it_again_before_the_next_start(tmp_path: Path) -> None:
+    """So that a new one can be created in its place."""
+    async with engine_inside(tmp_path) as inside:
+        uid = (await _stored(inside))["metadata"]["uid"]
+        assert (await inside.ask("DELETE", ONE))[0] == 200
+        assert (await inside.ask("GET", ALL))[1]["items"] == []
+    async with engine_inside(tmp_path) as inside:
+        again = await _stored(inside)
+        assert (again["spec"], again["metadata"]["uid"] == uid) == ({}, False)
+
+
+async def test_an_engine_starts_while_the_namespace_of_its_settings_is_being_removed(tmp_path: Path) -> None:
+    async with engine_inside(tmp_path) as inside:
+        held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/later"]}}
+        assert (await inside.ask("POST", "/api/v1/namespaces/kubevirt/configmaps", held))[0] == 201
+        assert (await inside.ask("DELETE", ONE))[0] == 200
+        assert (await inside.ask("DELETE", "/api/v1/namespaces/kubevirt"))[0] == 200
+    async with engine_inside(tmp_path) as inside:
+        assert (await inside.ask("GET", ONE))[0] == 404
+
+
+async def test_one_elsewhere_that_was_stored_before_that_was_refused_can_be_changed_and_deleted(tmp_path: Path) -> None:
+    async with engine_inside(tmp_path) as inside:
+        found = await _stored(inside)
+        served = inside.running.engine.served("kubevirt.io", "v1", "kubevirts")
+        elsewhere = {**found, "metadata": {"name": "old", "namespace": "default"}, "spec": {}}
+        place = "/apis/kubevirt.io/v1/namespaces/default/kubevirts"
+        code, refused = await inside.ask("POST", place, elsewhere)
+        assert (code, "metadata.namespace" in refused["message"]) == (422, True)
+        judge = served.strategy.validate_create
+        served.strategy.validate_create = lambda obj, typed: []  # type: ignore[method-assign]
+        try:
+            code, stored = await inside.ask("POST", place, elsewhere)
+        finally:
+            served.strategy.validate_create = judge  # type: ignore[method-assign]
+        assert code == 201
+        code, changed = await inside.ask("PUT", f"{place}/old", {**stored, "spec": {"configuration": {"evictionStrategy": "None"}}})
+        assert (code, changed["metadata"]["generation"]) == (200, 2)
+        assert (await inside.ask("DELETE", f"{place}/old"))[0] == 200
