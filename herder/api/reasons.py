@@ -122,6 +122,7 @@ ANSWERED: Final = "Answered"
 EVACUATION_IMPOSSIBLE: Final = "EvacuationImpossible"
 INVALID: Final = "Invalid"
 
+APPLIED: Final = "Applied"
 # MigrationPolicies
 ACCEPTED: Final = "Accepted"
 DUPLICATE_SELECTORS: Final = "DuplicateSelectors"

@@ -193,11 +193,13 @@ POLICY = KindInfo(
     view=kinds.MigrationPolicy,
     columns=(
         _condition("Accepted", "Accepted", "Whether the policy is in use."),
+        Column("Instances", ".status.instances", "Running instances that it applies to.", "integer"),
         Column("Bandwidth", ".spec.bandwidthPerMigration", "Bytes per second that one migration may use."),
         Column("Auto-Converge", ".spec.allowAutoConverge", "Whether a busy guest is slowed down.", "boolean"),
         Column("Post-Copy", ".spec.allowPostCopy", "Whether the guest may go on before all its memory is there.", "boolean"),
         Column("Seconds-Per-GiB", ".spec.completionTimeoutPerGiB", "How long a migration may take.", "integer"),
         _age(),
+        Column("Matching", ".status.matchingInstances", "Running instances that have its labels.", "integer", 1),
         Column("VMI-Labels", ".spec.selectors.virtualMachineInstanceSelector", "Labels of the machines it is for.", priority=1),
         Column("Namespace-Labels", ".spec.selectors.namespaceSelector", "Labels of the namespaces it is for.", priority=1),
     ),

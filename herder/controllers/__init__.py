@@ -7,6 +7,7 @@ from herder.controllers.machines import Machines
 from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
 from herder.controllers.nodes import NodeDeletions
+from herder.controllers.policies import PolicyStatuses
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.controllers.workloads import Deployments, ReplicaSets
@@ -26,6 +27,7 @@ CONTROLLERS: tuple[Start, ...] = (
     MigrationReviews.start,
     ReviewExpiry.start,
     SettingsStatus.start,
+    PolicyStatuses.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

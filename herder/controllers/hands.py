@@ -102,7 +102,7 @@ class Hands:
     async def show(self, cache: Cache[Any], stored: Stored[Any], status: Document, *, unchanged: bool = False) -> None:
         """The status, where it is another one. By server-side apply: what we no longer say is taken away. `unchanged`: only of what
         we have seen. Where a status tells more than can be seen anew, an old one that arrives late must not come in its place."""
-        if _own(_shown.decode(stored.raw).status or {}) == _own(status):
+        if self.is_shown(stored, status):
             return
         wanted = {"metadata": _identity(stored, unchanged), "status": status}
         try:
@@ -110,6 +110,10 @@ class Hands:
         except NotFound:
             return
         await cache.wait_seen(made.metadata.resource_version or "")
+
+    def is_shown(self, stored: Stored[Any], status: Document) -> bool:
+        """Whether the object has this status already."""
+        return _own(_shown.decode(stored.raw).status or {}) == _own(status)
 
     async def mark(
         self, cache: Cache[Any], stored: Stored[Any], conditions: Sequence[Document], *, unchanged: bool = False

@@ -7,7 +7,7 @@ from typing import Annotated
 from herder.api.kinds.base import Kind
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.meta import Condition
-from herder.api.views import Bytes, Rule, Untyped, View, doc
+from herder.api.views import Bytes, Count, Rule, Untyped, View, doc
 
 NO_SELECTORS = (
     "a policy without selectors applies to no machine: name labels in selectors.virtualMachineInstanceSelector or"
@@ -49,12 +49,23 @@ class MigrationPolicySpec(PolicySettings, frozen=True, kw_only=True):
 
 
 class MigrationPolicyStatus(View, frozen=True, kw_only=True):
-    """Whether the policy is in use."""
+    """Whether the policy is in use, and for how many instances."""
 
     observed_generation: Annotated[Bytes, doc("Generation of the spec that this status describes.")] | None = None
+    instances: (
+        Annotated[Count, doc("Running instances that it applies to: those of which no other policy goes before it.")] | None
+    ) = None
+    matching_instances: (
+        Annotated[Count, doc("Running instances that have its labels, whether or not another policy goes before it.")] | None
+    ) = None
     conditions: (
         Annotated[
-            tuple[Condition, ...], doc("Accepted: whether the policy is in use, and why not.", max_length=64, list_keys=("type",))
+            tuple[Condition, ...],
+            doc(
+                "Accepted: whether the policy is in use, and why not. Applied: whether it applies to an instance that runs.",
+                max_length=64,
+                list_keys=("type",),
+            ),
         ]
         | None
     ) = None

@@ -2,5 +2,16 @@
 
 from herder.rules.policies.explain import PolicyExplanation, SettingRow, explain_policy, explain_policy_within
 from herder.rules.policies.index import Chosen, Policies, PolicyRow
+from herder.rules.policies.usage import Counts, Usage
 
-__all__ = ["Chosen", "Policies", "PolicyExplanation", "PolicyRow", "SettingRow", "explain_policy", "explain_policy_within"]
+__all__ = [
+    "Chosen",
+    "Counts",
+    "Policies",
+    "PolicyExplanation",
+    "PolicyRow",
+    "SettingRow",
+    "Usage",
+    "explain_policy",
+    "explain_policy_within",
+]

@@ -3,6 +3,8 @@
 A policy applies where all pairs of both its selectors are there. So how well it fits does not depend on the instance: the order of
 all policies is known beforehand, and the first that applies wins. Each policy is found by one of its pairs, the one that the fewest
 others are found by: a question costs as much as there are policies under the labels of the instance, however many exist.
+
+Of several with the very same selectors, which admission refuses unless they come together, only the oldest is used.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from herder.rules.policies.order import (
     Labels,
     Pair,
     Ranked,
+    Unused,
+    age_of,
     pairs_of,
     rank_of,
     ranked_policy,
+    same_selectors_as,
     selects_namespace,
     why_first,
     why_not,
@@ -70,11 +75,12 @@ class PolicyRow(msgspec.Struct, frozen=True):
 class Policies:
     def __init__(self, policies: Iterable[MigrationPolicy] = ()) -> None:
         self._known: dict[str, Ranked] = {}
-        # Those that apply to nothing, and why.
-        self._unusable: dict[str, str] = {}
+        # Those that apply to nothing, whatever else there is.
+        self._unusable: dict[str, Unused] = {}
         self._by_pair: dict[Pair, list[Ranked]] = {}
         self._found_by: dict[str, Pair] = {}
-        self._names: dict[frozenset[Pair], set[str]] = {}
+        # Those with the same selectors, the oldest first: it is the one that is used.
+        self._same: dict[frozenset[Pair], list[Ranked]] = {}
         for policy in policies:
             self.add(policy)
 
@@ -84,37 +90,55 @@ class Policies:
     def add(self, policy: MigrationPolicy) -> None:
         """Instead of the one of the same name, if there is one."""
         self.remove(policy.name)
-        try:
-            ranked = ranked_policy(policy)
-        except ValueError as error:
-            self._unusable[policy.name] = str(error)
+        ranked = ranked_policy(policy)
+        if isinstance(ranked, Unused):
+            self._unusable[policy.name] = ranked
             return
         self._known[policy.name] = ranked
-        self._names.setdefault(ranked.pairs, set()).add(policy.name)
-        pair = min(ranked.pairs, key=lambda one: (len(self._by_pair.get(one, ())), one))
-        self._found_by[policy.name] = pair
-        insort(self._by_pair.setdefault(pair, []), ranked, key=rank_of)
+        same = self._same.setdefault(ranked.pairs, [])
+        insort(same, ranked, key=age_of)
+        if same[0] is ranked:
+            if len(same) > 1:
+                self._take_out_of_use(same[1])
+            self._put_to_use(ranked)
 
     def remove(self, name: str) -> None:
         self._unusable.pop(name, None)
         ranked = self._known.pop(name, None)
         if ranked is None:
             return
-        pair = self._found_by.pop(name)
+        same = self._same[ranked.pairs]
+        was_used = same[0] is ranked
+        same.remove(ranked)
+        if not same:
+            del self._same[ranked.pairs]
+        if was_used:
+            self._take_out_of_use(ranked)
+            if same:
+                self._put_to_use(same[0])
+
+    def _put_to_use(self, ranked: Ranked) -> None:
+        pair = min(ranked.pairs, key=lambda one: (len(self._by_pair.get(one, ())), one))
+        self._found_by[ranked.name] = pair
+        insort(self._by_pair.setdefault(pair, []), ranked, key=rank_of)
+
+    def _take_out_of_use(self, ranked: Ranked) -> None:
+        pair = self._found_by.pop(ranked.name)
         self._by_pair[pair].remove(ranked)
         if not self._by_pair[pair]:
             del self._by_pair[pair]
-        self._names[ranked.pairs].discard(name)
-        if not self._names[ranked.pairs]:
-            del self._names[ranked.pairs]
 
     def get(self, name: str) -> MigrationPolicy | None:
         ranked = self._known.get(name)
         return ranked.policy if ranked is not None else None
 
-    def unusable(self, name: str) -> str:
-        """Why a policy applies to nothing; empty where it may."""
-        return self._unusable.get(name, "")
+    def unused(self, name: str) -> Unused | None:
+        """Why a policy applies to nothing; None where it may."""
+        ranked = self._known.get(name)
+        if ranked is None:
+            return self._unusable.get(name)
+        oldest = self._same[ranked.pairs][0]
+        return None if oldest is ranked else same_selectors_as(oldest)
 
     def same_selectors(self, policy: MigrationPolicy) -> list[str]:
         """The others with the very same selectors, by name. Two of them together are refused: which should it be?"""
@@ -122,7 +146,7 @@ class Policies:
             pairs = pairs_of(policy)
         except ValueError:
             return []
-        return sorted(self._names.get(pairs, set()) - {policy.name}) if pairs else []
+        return sorted(one.name for one in self._same.get(pairs, ()) if one.name != policy.name)
 
     def matching(self, instance: Labels, namespace: Labels) -> list[MigrationPolicy]:
         """All that apply, the one that wins first."""
@@ -143,7 +167,11 @@ class Policies:
     def explain(self, instance: Labels, namespace: Labels) -> list[PolicyRow]:
         """Every policy: those that match in their order, then the others."""
         rows = self._rows(instance, namespace, list(self._known.values()), ALL)
-        return rows + [PolicyRow(name, False, False, 0, why) for name, why in sorted(self._unusable.items())]
+        return rows + [PolicyRow(name, False, False, 0, unused.why) for name, unused in sorted(self._unusable.items())]
+
+    def _why_not(self, ranked: Ranked, instance: Labels, namespace: Labels) -> str:
+        unused = self.unused(ranked.name)
+        return unused.why if unused is not None else why_not(ranked, instance, namespace)
 
     def explain_within(self, instance: Labels, namespace: Labels, most: int) -> list[PolicyRow]:
         """For those who may know about their own namespace alone: the first `most` of the policies that could apply there. What
@@ -159,7 +187,7 @@ class Policies:
             rows.append(PolicyRow(one.name, not place, True, one.labels, why))
         matched = {one.name for one in matching}
         others = sorted((one for one in ranked if one.name not in matched), key=rank_of)[: most - len(rows)]
-        return rows + [PolicyRow(one.name, False, False, one.labels, why_not(one, instance, namespace)) for one in others]
+        return rows + [PolicyRow(one.name, False, False, one.labels, self._why_not(one, instance, namespace)) for one in others]
 
     def _matching(self, instance: Labels, namespace: Labels, most: int) -> list[Ranked]:
         """The first `most`, in order."""

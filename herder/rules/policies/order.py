@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import NamedTuple
 
+from herder.api import reasons
 from herder.api.kinds.policy import NO_SELECTORS, MigrationPolicy
 from herder.api.normalise import label_pairs
 
@@ -42,6 +44,22 @@ class Ranked(NamedTuple):
         return len(self.pairs)
 
 
+class Unused(NamedTuple):
+    """Why a policy applies to nothing: a word, and a sentence."""
+
+    reason: str
+    why: str
+
+
+_NEW = datetime.datetime.max.replace(tzinfo=datetime.UTC)
+
+
+def age_of(ranked: Ranked) -> tuple[datetime.datetime, str, str]:
+    """The smallest is the oldest. Of two that were made in the same second the one with the smaller uid counts as older."""
+    metadata = ranked.policy.metadata
+    return metadata.creation_timestamp or _NEW, metadata.uid or "", ranked.name
+
+
 rank_of = itemgetter(0)
 # Where the pairs are in a Ranked: asked thousands of times, and a number is faster than a name.
 PAIRS = 1
@@ -57,11 +75,14 @@ def pairs_of(policy: MigrationPolicy) -> frozenset[Pair]:
     return frozenset([*instance.items(), *((key, value, NAMESPACE) for key, value in namespace.items())])
 
 
-def ranked_policy(policy: MigrationPolicy) -> Ranked:
-    """ValueError, with a sentence, for one that applies to nothing."""
-    pairs = pairs_of(policy)
+def ranked_policy(policy: MigrationPolicy) -> Ranked | Unused:
+    """Or why it applies to nothing."""
+    try:
+        pairs = pairs_of(policy)
+    except ValueError as error:
+        return Unused(reasons.INVALID, f"spec.selectors: {error}")
     if not pairs:
-        raise ValueError(NO_SELECTORS)
+        return Unused(reasons.NO_SELECTORS, NO_SELECTORS)
     of_instance = sum(len(pair) == 2 for pair in pairs)
     rank = Rank(-len(pairs), tuple(sorted(pair[0] for pair in pairs)), -of_instance, policy.name)
     return Ranked(rank, pairs, policy)
@@ -70,6 +91,11 @@ def ranked_policy(policy: MigrationPolicy) -> Ranked:
 def selects_namespace(ranked: Ranked, namespace: Labels) -> bool:
     """Whether machines of this namespace could have the policy, whatever labels they have themselves."""
     return all(namespace.get(pair[0]) == pair[1] for pair in ranked.pairs if len(pair) > 2)
+
+
+def same_selectors_as(older: Ranked) -> Unused:
+    why = f"MigrationPolicy {older.name} has the same selectors and is older: add a label, or change {older.name}"
+    return Unused(reasons.DUPLICATE_SELECTORS, why)
 
 
 def why_first(first: Ranked, second: Ranked | None) -> str:

@@ -17,10 +17,11 @@ INSTANCE = {"size": "small", "os": "fedora", "gpu": "nvidia"}
 NAMESPACE = {"priority": "high", "bandwidth": "medium", "hpc-workload": "true"}
 
 
-def policy(name: str, instance: Json | None = None, namespace: Json | None = None, **spec: Any) -> MigrationPolicy:
+def policy(name: str, instance: Json | None = None, namespace: Json | None = None, made: str = "", **spec: Any) -> MigrationPolicy:
     given_ = (("virtualMachineInstanceSelector", instance), ("namespaceSelector", namespace))
     selectors = {field: value for field, value in given_ if value is not None}
-    return msgspec.convert({"metadata": {"name": name}, "spec": {**spec, "selectors": selectors}}, MigrationPolicy)
+    metadata = {"name": name, **({"creationTimestamp": made} if made else {})}
+    return msgspec.convert({"metadata": metadata, "spec": {**spec, "selectors": selectors}}, MigrationPolicy)
 
 
 # As the seed lists them, high to low; the names say nothing about the order.
@@ -72,14 +73,28 @@ def test_who_wins_says_why() -> None:
 
 
 def test_of_the_same_keys_more_labels_of_the_instance_win_and_then_the_name() -> None:
-    policies = Policies([policy("a", {"x": "1"}, {"y": "1"}), policy("b", {"x": "1", "y": "1"}), policy("c", {"x": "1", "y": "1"})])
+    crossed = policy("b", {"x": "1"}, {"y": "1"}), policy("a", {"y": "1"}, {"x": "1"})
+    policies = Policies([*crossed, policy("c", {"x": "1", "y": "1"})])
     labels = {"x": "1", "y": "1"}
-    assert names(policies.matching(labels, labels)) == ["b", "c", "a"]
-    assert policies.chosen(labels, labels).why.endswith("both match 2 labels with the same keys; b comes first by name")
-    policies.remove("b")
+    assert names(policies.matching(labels, labels)) == ["c", "a", "b"]
     assert policies.chosen(labels, labels).why.endswith(
         "both match 2 labels with the same keys, 2 of them on the instance against 1"
     )
+    policies.remove("c")
+    assert policies.chosen(labels, labels).why.endswith("both match 2 labels with the same keys; a comes first by name")
+
+
+def test_of_two_with_the_same_selectors_only_the_older_is_used_and_the_other_says_so() -> None:
+    """Admission refuses the second, unless both come together or nobody is asked."""
+    old, young = (policy(name, {"x": "1"}, made=f"2026-01-0{day}T00:00:00Z") for name, day in (("z", 1), ("a", 2)))
+    for policies in (Policies([old, young]), Policies([young, old])):
+        assert names(policies.matching({"x": "1"}, {})) == ["z"]
+        said = "MigrationPolicy z has the same selectors and is older: add a label, or change z"
+        assert policies.unused("a") == ("DuplicateSelectors", said)
+        assert [(row.name, row.why) for row in policies.explain({"x": "1"}, {})][1] == ("a", said)
+        assert policies.unused("z") is None
+        policies.remove("z")
+        assert (names(policies.matching({"x": "1"}, {})), policies.unused("a")) == (["a"], None)
 
 
 def test_explain_says_of_every_policy_what_is_missing() -> None:
@@ -89,7 +104,7 @@ def test_explain_says_of_every_policy_what_is_missing() -> None:
     assert rows["c"].why == "the namespace has no label priority (wanted: high)"
     assert rows["a"].why == "the instance has gpu=nvidia (wanted: intel); the namespace has no label priority (wanted: high)"
     assert rows["none"].why.startswith("a policy without selectors applies to no machine")
-    assert rows["odd"].why == "the value of a is no string: write it in quotes"
+    assert rows["odd"].why == "spec.selectors: the value of a is no string: write it in quotes"
     second = policies.explain(INSTANCE, NAMESPACE)[1]
     assert second.matches and not second.applies
     assert second.why == "matches 1 label (gpu), but c goes before it: 2 matching labels are more than 1"
@@ -134,8 +149,10 @@ def _text(value: Any) -> str:
 
 
 def reference(policies: list[MigrationPolicy], instance: Json, namespace: Json) -> list[str]:
-    """Word by word: count, then sorted keys, then labels of the instance, then the name."""
+    """Word by word: count, then sorted keys, then labels of the instance, then the name. Of the same selectors the oldest; all are
+    equally old here, and then the name decides."""
     found: list[tuple[Any, ...]] = []
+    seen: list[Any] = []
     for one in policies:
         selectors = one.spec.selectors
         assert selectors is not None
@@ -143,7 +160,9 @@ def reference(policies: list[MigrationPolicy], instance: Json, namespace: Json) 
         around = selectors.namespace_selector or {}
         holds = all(instance.get(key) == _text(value) for key, value in own.items())
         holds = holds and all(namespace.get(key) == _text(value) for key, value in around.items())
-        if holds and (own or around):
+        same = [{key: _text(value) for key, value in labels.items()} for labels in (own, around)]
+        if holds and (own or around) and same not in seen:
+            seen.append(same)
             found.append((-len(own) - len(around), sorted([*own, *around]), -len(own), one.name))
     return [one[-1] for one in sorted(found)]
 
