@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from herder.api import defaults
 from herder.api.kinds.base import Kind
 from herder.api.kinds.machine import VirtualMachineSpec
 from herder.api.meta import Condition, LabelSelector, TemplateMeta
@@ -109,7 +110,16 @@ class Autohealing(View, frozen=True, kw_only=True):
     """When a machine that does not start is deleted, with its volumes, and made again."""
 
     startup_failure_threshold: (
-        Annotated[int, doc("Failures to start in a row that it takes. Default 3.", ge=1, format="int32", default=3)] | None
+        Annotated[
+            int,
+            doc(
+                "Failures to start in a row that it takes. Default 3.",
+                ge=1,
+                format="int32",
+                default=defaults.STARTUP_FAILURE_THRESHOLD,
+            ),
+        ]
+        | None
     ) = None
     min_failing_duration: (
         Annotated[Duration, doc("How long a machine must also have been failing, for example 10m. Default 0s.")] | None
@@ -135,7 +145,7 @@ class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
             doc(
                 "How many machines may be unavailable during an update: a number, or a percentage of replicas, rounded down, but at"
                 " least 1. Default 25%.",
-                default="25%",
+                default=defaults.MAX_UNAVAILABLE,
                 minimum=0,
                 rules=(_SOME_UNAVAILABLE,),
             ),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from herder.api.defaults import FINISHED_MIGRATIONS_KEPT
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.rules.migration.phases import finished
-
-KEPT = 5
 
 
 def too_many(of_instance: Iterable[VirtualMachineInstanceMigration]) -> list[VirtualMachineInstanceMigration]:
     """The oldest finished ones of one instance, beyond those that are kept."""
     over = sorted((one for one in of_instance if finished(one) and not one.being_deleted), key=_ended)
-    return over[: max(0, len(over) - KEPT)]
+    return over[: max(0, len(over) - FINISHED_MIGRATIONS_KEPT)]
 
 
 def _ended(migration: VirtualMachineInstanceMigration) -> tuple[float, str]:
