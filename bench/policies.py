@@ -65,7 +65,8 @@ class Scan:
     """One after the other, in their order: the first that applies wins."""
 
     def __init__(self, policies: list[MigrationPolicy]) -> None:
-        self._policies: list[Ranked] = sorted((ranked_policy(policy) for policy in policies), key=lambda one: one.rank)
+        ranked = (ranked_policy(policy) for policy in policies)
+        self._policies = sorted((one for one in ranked if isinstance(one, Ranked)), key=lambda one: one.rank)
 
     def chosen(self, instance: Selector, namespace: Selector) -> str | None:
         there = {*instance.items(), *((key, value, NAMESPACE) for key, value in namespace.items())}
