@@ -63,7 +63,7 @@ class Evacuation:
         enqueue(self._migrations, queue, lambda stored: (Key(stored.key.namespace, stored.view.spec.vmi_name),))
         enqueue(self._budgets, queue, controlled_by(INSTANCES))
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        self._settings.cache.subscribe(lambda change: _add_all(self._instances, queue))
+        self._settings.subscribe(lambda: _add_all(self._instances, queue))
         return kit.work(self, queue, WORKERS, of=self._instances)
 
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:

@@ -102,7 +102,7 @@ class Instances:
         for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
-        enqueue(self._settings.cache, queue, lambda _: self._awaiting_level())
+        self._settings.subscribe(lambda: self._look_at_awaiting(queue))
         return kit.work(self, queue, WORKERS, of=self._instances)
 
     def _follow_need(self, cache: Cache[Any], queue: Queue) -> None:
@@ -112,8 +112,7 @@ class Instances:
     def _node_changed(self, change: Change[Node], queue: Queue) -> None:
         """Nodes speak often. What matters is whether they answer, and whether they are fenced."""
         if _level(change.old) != _level(change.new):
-            for key in self._awaiting_level():
-                queue.add(key)
+            self._look_at_awaiting(queue)
         if trust(view_of(change.old)) == trust(view_of(change.new)):
             return
         for name in self._pods.keys_by(BY_NODE, change.key.name):
@@ -121,8 +120,10 @@ class Instances:
                 for key in controlled_by(INSTANCES)(pod):
                     queue.add(key)
 
-    def _awaiting_level(self) -> tuple[Key, ...]:
-        return self._instances.keys_by(BY_AWAITED_LEVEL, reasons.MIGRATABILITY_LEVEL_NOT_REACHED)
+    def _look_at_awaiting(self, queue: Queue) -> None:
+        """At those that wait for a level, or might."""
+        for key in self._instances.keys_by(BY_AWAITED_LEVEL, reasons.MIGRATABILITY_LEVEL_NOT_REACHED):
+            queue.add(key)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._instances.stored(key)

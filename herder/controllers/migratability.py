@@ -19,7 +19,6 @@ from herder.controllers.settings import ClusterSettings
 from herder.kube.bucket import Bucket, Rate
 from herder.kube.cache import Change, Stored
 from herder.kube.controller import DONE, Later, Result, Work
-from herder.kube.enqueue import enqueue
 from herder.kube.errors import NotFound, Unreadable
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
@@ -70,7 +69,7 @@ class Migratability:
         queue = kit.queue(cls.name)
         self = cls(kit, queue)
         self._nodes.subscribe(self._node_changed)
-        enqueue(self._settings.cache, queue, lambda _: (EVERYBODY,))
+        self._settings.subscribe(lambda: queue.add(EVERYBODY))
         return kit.work(self, queue, WORKERS, of=self._nodes)
 
     def _node_changed(self, change: Change[Node]) -> None:

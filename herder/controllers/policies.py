@@ -29,7 +29,7 @@ from herder.rules.policies.status import policy_status
 WORKERS = 2
 # Seconds after which counts that have changed are written.
 SOON = 1.0
-WRITES = Rate(burst=20, per_second=10.0)
+WRITES = Rate(burst=50, per_second=20.0)
 
 
 class Pace(msgspec.Struct, frozen=True):

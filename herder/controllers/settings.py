@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from herder.api.kinds import KubeVirt, MigrationPolicy
 from herder.kube.cache import Change, view_of
 from herder.kube.kit import Kit
@@ -17,6 +19,16 @@ class ClusterSettings:
     def kubevirt(self) -> KubeVirt | None:
         """One that cannot be read counts as none: guests are started and moved all the same."""
         return view_of(self.cache.stored(Key(NAMESPACE, NAME)))
+
+    def subscribe(self, handler: Callable[[], None]) -> None:
+        """Called when the settings may be others: not for what is reported about them, which is all that most events are."""
+
+        def changed(change: Change[KubeVirt]) -> None:
+            old, new = view_of(change.old), view_of(change.new)
+            if (old.spec if old is not None else None) != (new.spec if new is not None else None):
+                handler()
+
+        self.cache.subscribe(changed)
 
     def of_migrations(self) -> ClusterMigrationSettings:
         return cluster_migration_settings(self.kubevirt())

@@ -36,7 +36,7 @@ class Turns:
     def subscribe(self) -> None:
         self._look.migrations.subscribe(self._migration_changed)
         self._look.instances.subscribe(self._instance_changed)
-        self._look.settings.cache.subscribe(lambda change: self._call_next())
+        self._look.settings.subscribe(self._call_next)
 
     @property
     def crowded(self) -> tuple[str, ...]:
