@@ -85,7 +85,7 @@ def roles() -> list[Document]:
         ),
         _role(
             "vm-migrator",
-            "Starts and cancels migrations, and sees machines, policies and nodes. May not edit virtual machines.",
+            "Starts and cancels migrations, sees machines, and is told where they could go and why. May not edit virtual machines.",
             [
                 *_SEE_MACHINES,
                 _rule(("create", "delete"), VIRT, MIGRATIONS),

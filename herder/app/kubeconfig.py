@@ -59,19 +59,19 @@ def renew_kubeconfig(path: Path, server: str, authority: Authority, pair: Pair) 
     return None
 
 
-def write_for(path: Path, server: str, authority: Authority, user: str, pair: Pair) -> None:
-    write_with(path, server, authority.pair.certificate, user, pair)
+def write_for(path: Path, server: str, authority: Authority, user: str, pair: Pair, namespace: str = "") -> None:
+    write_with(path, server, authority.pair.certificate, user, pair, namespace)
 
 
-def write_with(path: Path, server: str, authority: bytes, user: str, pair: Pair) -> None:
-    """`authority` is the certificate by which the server is known; empty where everybody knows it."""
+def write_with(path: Path, server: str, authority: bytes, user: str, pair: Pair, namespace: str = "") -> None:
+    """`authority` is the certificate by which the server is known; empty where everybody knows it. `namespace`: of the context."""
     known = {"certificate-authority-data": _text(authority)} if authority else {}
     document: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": CONTEXT,
         "clusters": [{"name": CONTEXT, "cluster": {"server": server, **known}}],
-        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user, "namespace": "default"}}],
+        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user, "namespace": namespace or "default"}}],
         "users": [
             {
                 "name": user,

@@ -23,6 +23,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.refusal import CANNOT_RUN, Refusal
 from herder.app.scoring import scoring_option
 from herder.app.storage_reserve import storage_reserve_option
+from herder.app.user_roles import ReadyRole, ShowsRoles
 from herder.cli import completion as completion
 from herder.cli import console as console
 from herder.cli import draining as draining
@@ -123,7 +124,7 @@ def user() -> None:
     """People who may use the embedded engine."""
 
 
-@user.command("add")
+@user.command("add", cls=ShowsRoles)
 @click.argument("name")
 @click.option("--group", "groups", multiple=True, metavar="G", help="A group that the user is in; may be given more than once.")
 @click.option(
@@ -133,16 +134,30 @@ def user() -> None:
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.  [default: NAME.kubeconfig]"
 )
 @click.option("--days", type=click.IntRange(1), default=365, show_default=True, help="How long it is good for.")
-def add_user(name: str, groups: tuple[str, ...], data: Path, kubeconfig: Path | None, days: int) -> None:
+@click.option(
+    "--role", "roles", type=ReadyRole(), multiple=True, help="A ready role for the user, listed below; may be given more than once."
+)
+@click.option("-n", "--namespace", metavar="N", default="", help="Where the role holds; also the namespace of the kubeconfig.")
+@click.option("--all-namespaces", "everywhere", is_flag=True, help="The role holds in all of them, and for what is in none.")
+def add_user(
+    name: str,
+    groups: tuple[str, ...],
+    data: Path,
+    kubeconfig: Path | None,
+    days: int,
+    roles: tuple[str, ...],
+    namespace: str,
+    everywhere: bool,
+) -> None:
     """Write a kubeconfig with a client certificate for NAME.
 
-    What NAME may do is a matter of roles: bind one to the user, or to one of the groups. The certificate cannot be taken back
-    before it ends; what it may do can, at any time.
+    What NAME may do is a matter of roles: give one with --role while the engine runs, or bind one with kubectl to the user, or to
+    one of the groups. The certificate cannot be taken back before it ends; what it may do can, at any time.
     """
     from herder.app import users
 
     try:
-        click.echo(users.add(users.NewUser(name, groups, days), DataDirectory(data), kubeconfig))
+        click.echo(users.add(users.NewUser(name, groups, days, roles, namespace, everywhere), DataDirectory(data), kubeconfig))
     except Refusal as refusal:
         _refuse(str(refusal), refusal.code)
 

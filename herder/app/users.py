@@ -1,7 +1,8 @@
-"""`herder user add`: a client certificate in a kubeconfig. Nothing is kept of it: what a user may do is in roles and bindings."""
+"""`herder user add`: a client certificate in a kubeconfig, and roles where they are asked for. Nothing else is kept of a user."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import re
 import shlex
@@ -15,6 +16,7 @@ from herder.app.data_directory import DataDirectory
 from herder.app.kubeconfig import check_holds_only, write_for
 from herder.app.refusal import CANNOT_USE_DATA, WRONG_USE, Refusal
 from herder.app.supervisor import server_at
+from herder.app.user_roles import bind_roles, check_roles, listed
 from herder.pki import reading
 from herder.pki.authority import Authority, Pair
 from herder.server.access.nodes.identity import NODES, PREFIX
@@ -29,11 +31,19 @@ class NewUser(msgspec.Struct, frozen=True):
     name: str
     groups: tuple[str, ...]
     days: int
+    # Ready roles, bound in the namespace, or everywhere.
+    roles: tuple[str, ...] = ()
+    namespace: str = ""
+    everywhere: bool = False
 
 
 def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str:
-    """What to tell whoever asked. Works whether or not the engine runs: all it needs is the directory's authority."""
+    """What to tell whoever asked. Works whether or not the engine runs, unless roles are to be bound there: all it needs is the
+    directory's authority."""
     node = _node(user)
+    if node and user.roles:
+        raise Refusal(f"--role {user.roles[0]}: {user.name} has the rights of a node, and needs no role", WRONG_USE)
+    check_roles(user)
     if not node:
         _check_name(user.name)
     for group in user.groups:
@@ -49,7 +59,10 @@ def add(user: NewUser, directory: DataDirectory, kubeconfig: Path | None) -> str
     longest = (authority.until - datetime.datetime.now(datetime.UTC)).days
     if user.days > longest:
         raise Refusal(f"--days {user.days}: the authority itself ends in {longest} days", WRONG_USE)
-    write_for(path, _server(directory), authority, user.name, _pair(authority, user, directory))
+    if user.roles:
+        asyncio.run(bind_roles(user, directory))
+    pair = _pair(authority, user, directory)
+    write_for(path, _server(directory), authority, user.name, pair, user.namespace)
     return _told(user, path)
 
 
@@ -103,5 +116,9 @@ def _told(user: NewUser, path: Path) -> str:
         return f"{told}. May do everything."
     if node := _node(user):
         return f"{told}. Run its agent:\n\n  {shlex.join(['herder', 'node', '--kubeconfig', str(path), '--name', node])}"
+    if user.roles:
+        where = f"in namespace {user.namespace}" if user.namespace else "in all namespaces"
+        return f"{told}: {', '.join(user.roles)} {where}."
     binding = shlex.join(["kubectl", "create", "rolebinding", f"{user.name}-vms", "--clusterrole=vm-owner", f"--user={user.name}"])
-    return f"{told}. Give it a role, for example:\n\n  {binding} --namespace=default"
+    example = f"Give it a role, for example:\n\n  {binding} --namespace=default"
+    return f"{told}. {example}\n\nReady roles, which --role gives at once (docs/access.md says more):\n\n{listed()}"

@@ -22,8 +22,8 @@ def holder(herd: Up, here: Kubectl, tmp_path: Path) -> Holder:
 
     def make(role: str) -> Herder:
         name = f"{role}-{here.namespace}"[:60]
-        Herder(None, tmp_path)("user", "add", name, "--data", str(herd.data), "--kubeconfig", name)
-        here("create", "rolebinding", name, f"--clusterrole={role}", f"--user={name}")
+        given = ("--role", role, "--namespace", here.namespace)
+        Herder(None, tmp_path)("user", "add", name, *given, "--data", str(herd.data), "--kubeconfig", name)
         return Herder(tmp_path / name, tmp_path, here.namespace)
 
     return make
@@ -31,6 +31,9 @@ def holder(herd: Up, here: Kubectl, tmp_path: Path) -> Holder:
 
 def test_a_migrator_moves_and_cancels_and_edits_nothing(here: Kubectl, holder: Holder, running: str) -> None:
     migrator = holder("vm-migrator")
+    assert f"It would go to {other(running)}." in migrator("explain", "target", "web")
+    assert "progressTimeout" in migrator("explain", "policy", "web")
+    assert here("get", "migrationreviews", "-o", "name") == ""
     assert migrator("migrate", "web", "--wait").splitlines()[-1] == f"Succeeded to {other(running)}"
     slow(here)
     made = migrator("migrate", "web").split()[0]
