@@ -265,6 +265,9 @@ def _path(resource: Resource[Any], key: Key, subresource: str = "") -> str:
     """Never that of the whole collection: a delete there would delete everything."""
     if not key.name:
         raise ValueError(f"a key without a name says which of the {resource.qualified} is meant to nobody")
+    if key.name in (".", ".."):
+        # No object can have such a name, and on the way it would be taken for a step within the path.
+        raise NotFound(404, "NotFound", f'{resource.qualified} "{key.name}" not found')
     return resource.path(*key, subresource)
 
 

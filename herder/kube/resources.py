@@ -59,7 +59,9 @@ class Resource(msgspec.Struct, Generic[V], frozen=True, kw_only=True, eq=False):
         if self.namespaced and namespace:
             parts += ["namespaces", _quoted(namespace, "")]
         parts.append(self.plural)
-        parts += [_quoted(part, "/") for part in (name, subresource) if part]
+        # A name is often somebody's text: it stays one part of the path, whatever is in it.
+        parts += [_quoted(name, ":")] if name else []
+        parts += [_quoted(subresource, "/")] if subresource else []
         return "/".join(parts)
 
     def decode(self, raw: bytes | msgspec.Raw) -> V:

@@ -164,6 +164,7 @@ async def test_a_target_that_cannot_be_is_told_from_one_that_may_pass(
 @pytest.mark.parametrize(
     ("asked", "code", "words"),
     [
+        (("policy", "."), 8, "there is no VirtualMachineInstance '.' in namespace"),
         (("policy", "ghost"), 8, "there is no VirtualMachineInstance 'ghost' in namespace"),
         (("target", "pod/x"), 2, "'pod/x' is not NAME, vmi/NAME or vm/NAME"),
         (("target", "web", "--selector", "a=("), 2, "--selector 'a=(' is no selector of node labels"),
