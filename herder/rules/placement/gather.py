@@ -30,7 +30,7 @@ def snapshot_of(everything: Everything) -> Snapshot:
     return snapshot
 
 
-def fill(snapshot: Snapshot, everything: Everything, step: int = 500) -> Iterator[None]:
+def fill(snapshot: Snapshot, everything: Everything, step: int = 200) -> Iterator[None]:
     """In steps of so many nodes or pods: who has others waiting lets them go on in between."""
     for namespace in everything.namespaces:
         snapshot.put_namespace(namespace.name, namespace.labels)
