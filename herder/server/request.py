@@ -53,12 +53,16 @@ class Request(msgspec.Struct, kw_only=True):
     warnings: list[str] = []
 
     def flag(self, name: str) -> bool:
-        value = self.query.get(name, "")
-        return value not in ("", "false", "0", "False", "f", "F", "FALSE")
+        return self.choice(name) is True
+
+    def choice(self, name: str) -> bool | None:
+        """None where nothing is said. Whatever is said is a yes, be it nothing but the name, unless it is a clear no."""
+        value = self.query.get(name)
+        return None if value is None else value != "0" and value.lower() != "false"
 
     def number(self, name: str) -> int | None:
         text = self.query.get(name)
-        if not text:
+        if text is None:
             return None
         number = parse_int64(text)
         if number is None:
@@ -67,8 +71,8 @@ class Request(msgspec.Struct, kw_only=True):
 
     @property
     def dry_run(self) -> bool:
-        value = self.query.get("dryRun", "")
-        if value not in ("", "All"):
+        value = self.query.get("dryRun")
+        if value not in (None, "All"):
             raise invalid_options(self.options_kind, [not_supported("dryRun", [value], ("All",))])
         return value == "All"
 
@@ -94,7 +98,7 @@ class Request(msgspec.Struct, kw_only=True):
     def check_write_options(self) -> None:
         """All that is wrong with the query of a write, before its body is looked at."""
         problems = self._manager_problems(self.query.get("fieldManager", ""))
-        if (dry_run := self.query.get("dryRun", "")) not in ("", "All"):
+        if (dry_run := self.query.get("dryRun")) not in (None, "All"):
             problems.append(not_supported("dryRun", [dry_run], ("All",)))
         if (mode := self.query.get("fieldValidation", "")) not in FIELD_VALIDATION:
             problems.append(not_supported("fieldValidation", mode, FIELD_VALIDATION))
@@ -147,7 +151,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def parse_query(text: str) -> dict[str, str]:
-    return dict(parse_qsl(text, keep_blank_values=True))
+    """Of what is said several times the first counts."""
+    return dict(reversed(parse_qsl(text, keep_blank_values=True)))
 
 
 @lru_cache(maxsize=4096)

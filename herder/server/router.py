@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
+from herder.api.duration import parse_duration
 from herder.server import status
 from herder.server.access.access import PUBLIC_PATHS
 from herder.server.access.attributes import verb_of
@@ -92,8 +93,10 @@ class Router:
 
     async def _route(self, request: Request) -> Answer:
         access = self.engine.access
-        request.user = access.impersonated(request.user, request.headers)
         target = parse_target(request.path)
+        if "timeout" in request.query:
+            _check_timeout(request, target)
+        request.user = access.impersonated(request.user, request.headers)
         if target is None:
             access.authorize(request, None)
             if self.upkeep is not None and request.path.startswith("/herder/"):
@@ -106,7 +109,7 @@ class Router:
         if served is None or not _fits(target, served):
             raise status.no_such_path()
         verb = _verb(request, target, served)
-        if name == "create" and served.resource.namespaced and not target.namespace:
+        if name in ("create", "deletecollection") and served.resource.namespaced and not target.namespace:
             raise status.method_not_allowed()
         if verb is None or (not target.subresource and not served.allows(name)):
             raise status.method_not_allowed()
@@ -114,6 +117,16 @@ class Router:
         if served.deprecation:
             request.warnings.append(served.deprecation)
         return await verb(self.engine, served, target, request)
+
+
+def _check_timeout(request: Request, target: Target | None) -> None:
+    """Nothing takes so long that it would be cut off, except what lasts for as long as it likes, and is not asked."""
+    lasting = target is not None and (target.subresource in (*UPGRADED, "log") or verb_of(request, target) == "watch")
+    if (text := request.query["timeout"]) and not lasting:
+        try:
+            parse_duration(text)
+        except ValueError as error:
+            raise status.bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def _negotiate(request: Request, target: Target, served: Served) -> None:
@@ -130,9 +143,9 @@ def _negotiate(request: Request, target: Target, served: Served) -> None:
 
 def _verb(request: Request, target: Target, served: Served) -> Verb | None:
     """What carries it out; None where the method does not exist there."""
+    if request.method == "HEAD" and (target.subresource or served.resource.builtin):
+        return None
     if target.subresource:
-        if request.method == "HEAD":
-            return None
         return ON_SUBRESOURCES.get(target.subresource, ON_STATUS).get(request.verb)
     if target.name:
         return ON_ONE.get(request.verb)

@@ -55,9 +55,8 @@ def parse_token(text: str) -> Continue:
 
 
 async def page_of(engine: Engine, request: Request) -> Page:
-    limit = request.number("limit") or None
-    if limit is not None and limit < 0:
-        raise status.bad_request(f"limit: Invalid value: {limit}: must be 0 (no limit) or more")
+    limit = max(0, request.number("limit") or 0) or None
+    request.number("timeoutSeconds")  # nothing takes so long, and yet it has to be a number
     match = _match(request)
     revision = parse_revision(request.query.get("resourceVersion"))
     if text := request.query.get("continue"):
@@ -91,6 +90,12 @@ def _match(request: Request) -> str:
 
 
 async def list_objects(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    found, metadata = await read_page(engine, served, target, request)
+    return await many(request, served, found, metadata, engine.world.now())
+
+
+async def read_page(engine: Engine, served: Served, target: Target, request: Request) -> tuple[list[Record], dict[str, Any]]:
+    """What the query selects, and the metadata of the list."""
     selection = selection_of(request, target, served)
     page = await page_of(engine, request)
     try:
@@ -103,7 +108,7 @@ async def list_objects(engine: Engine, served: Served, target: Target, request: 
         metadata["continue"] = Continue(TOKEN_VERSION, shown, found[-1].key + "\0").token()
         if not selection.selective:
             metadata["remainingItemCount"] = more
-    return await many(request, served, found, metadata, engine.world.now())
+    return found, metadata
 
 
 async def _read(engine: Engine, served: Served, selection: Selection, page: Page) -> tuple[list[Record], int]:

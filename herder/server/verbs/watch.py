@@ -35,8 +35,8 @@ class Session:
         self.served = served
         self.selection = selection
         self.bookmarks = request.flag("allowWatchBookmarks")
-        self.initial = request.query.get("sendInitialEvents") != "false"
-        self.initial_end = request.query.get("sendInitialEvents") == "true"
+        initial = request.choice("sendInitialEvents")
+        self.initial, self.initial_end = initial is not False, initial is True
         self.revision = parse_revision(request.query.get("resourceVersion"))
         self.shape = event_shaper(request, served, engine.world.now)
         # Herds of clients that started together should not all come back together.
@@ -187,6 +187,7 @@ def _error_frame(error: status.ApiError) -> bytes:
 
 async def watch(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
     selection = selection_of(request, target, served)
+    request.number("limit")  # of no use here, and yet it has to be one
     session = Session(engine, served, selection, request)
     chunks: Callable[[], AsyncIterator[bytes]] = session.chunks
     return Stream(chunks, "application/json")

@@ -12,13 +12,13 @@ from herder.server.admission import admit_create, patience_with_nodes
 from herder.server.bodies import as_object, media_type, parse, read_document
 from herder.server.engine import Engine
 from herder.server.metadata import FOREGROUND, ORPHAN, finalizers_of, metadata_of
-from herder.server.presenting import accepted, body, in_turns, many, one
+from herder.server.presenting import accepted, body, many, one
 from herder.server.request import ENGINE, Answer, Request, Target, User
-from herder.server.selection import selection_of
 from herder.server.served import Served
 from herder.server.store import Record
 from herder.server.store.records import key_of
 from herder.server.templates import Template
+from herder.server.verbs.listing import read_page
 from herder.server.verbs.naming import check_namespace
 from herder.server.writes import Intent, Outcome
 
@@ -199,12 +199,9 @@ def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
 
 
 async def delete_collection(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
+    """The page that a list would show, and nothing behind it."""
     options = delete_options(request)
-    selection = selection_of(request, target, served)
-    revision = engine.store.revision
-    found = list(engine.store.scan(served.table, selection.prefix))
-    if selection.selective:
-        found = [record async for record in in_turns(found) if selection.matches(record)]
+    found, metadata = await read_page(engine, served, target, request)
     for record in found:
         current = engine.store.latest(served.table, record.key)
         if current is not None and current.uid != record.uid:
@@ -215,4 +212,4 @@ async def delete_collection(engine: Engine, served: Served, target: Target, requ
         except status.ApiError as error:
             if error.code != 404:
                 raise
-    return await many(request, served, found, {"resourceVersion": str(revision)}, engine.world.now())
+    return await many(request, served, found, metadata, engine.world.now())
