@@ -147,19 +147,36 @@ def _list_chunks(served: Served, records: Sequence[Record], metadata: Document) 
     yield b"]}\n"
 
 
-def in_chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+class Gathering:
     """Pieces put together, as many as are worth sending at once; bounded in bytes, since each may be a megabyte."""
-    waiting: list[bytes] = []
-    size = 0
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes, size: int) -> bytes | None:
+        """The chunk that is full with it, if it is. `size` counts: of a piece that was made of more bytes than it has, those."""
+        self._pieces.append(piece)
+        self._size += size
+        return self.rest() if self._size >= CHUNK_BYTES else None
+
+    def rest(self) -> bytes:
+        """What has come since the last chunk."""
+        chunk = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        return chunk
+
+
+def in_chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    gathering = Gathering()
     for piece in pieces:
-        waiting.append(piece)
-        size += len(piece)
-        if size >= CHUNK_BYTES:
-            yield b"".join(waiting)
-            waiting.clear()
-            size = 0
-    if waiting:
-        yield b"".join(waiting)
+        if chunk := gathering.add(piece, len(piece)):
+            yield chunk
+    if rest := gathering.rest():
+        yield rest
 
 
 def _without_kind(served: Served) -> Callable[[Served, Record], bytes]:

@@ -10,7 +10,7 @@ import msgspec
 from herder.api.problems import Problem, forbidden, not_supported
 from herder.server import status
 from herder.server.engine import Engine
-from herder.server.presenting import CHUNK_BYTES, event_shaper, in_chunks, in_turns, shown
+from herder.server.presenting import Gathering, event_shaper, in_chunks, in_turns, shown
 from herder.server.request import Answer, Request, Stream, Target
 from herder.server.revisions import parse_revision
 from herder.server.selection import Selection, selection_of
@@ -75,19 +75,15 @@ class Session:
         if self.initial:
             records = list(store.scan(self.served.table, self.selection.prefix))
         matching = self.selection.matches if self.selection.selective else None
-        waiting: list[bytes] = []
-        size = 0
+        gathering = Gathering()
         async for record in in_turns(records):
             if matching is not None and not matching(record):
                 continue
-            waiting.append(self._frame(ADDED, shown(self.served, record)))
-            size += len(waiting[-1])
-            if size >= CHUNK_BYTES:
-                yield b"".join(waiting)
-                waiting.clear()
-                size = 0
-        if waiting:
-            yield b"".join(waiting)
+            frame = self._frame(ADDED, shown(self.served, record))
+            if chunk := gathering.add(frame, len(frame)):
+                yield chunk
+        if rest := gathering.rest():
+            yield rest
         if self.initial_end and self.bookmarks:
             yield self._bookmark(revision, {INITIAL_END: "true"})
 
@@ -134,19 +130,14 @@ class Session:
 
     async def _shown(self, events: Iterable[Event]) -> AsyncIterator[bytes]:
         """Events as this client sees them. Where each has to be made for it, the others get their turn now and then."""
-        waiting: list[bytes] = []
-        size = 0
+        gathering = Gathering()
         for kind, change in events:
             # Not the shared frame, which would be kept with the change for as long as that is history.
-            waiting.append(self._frame(kind, change.raw(kind)))
-            size += len(change.record.raw)
-            if size >= CHUNK_BYTES:
-                yield b"".join(waiting)
-                waiting.clear()
-                size = 0
+            if chunk := gathering.add(self._frame(kind, change.raw(kind)), len(change.record.raw)):
+                yield chunk
                 await asyncio.sleep(0)
-        if waiting:
-            yield b"".join(waiting)
+        if rest := gathering.rest():
+            yield rest
 
     def _frame(self, kind: str, raw: bytes) -> bytes:
         return watch_frame(kind, raw if self.shape is None else self.shape(raw))
