@@ -12,7 +12,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api.world import World
-from herder.kube.errors import ApiStatusError, KubeError
+from herder.kube.errors import ApiStatusError, KubeError, NotFound
 from herder.kube.failures import Failures, ReconcileTimeout
 from herder.kube.metrics import RESULTS, metrics_of
 from herder.kube.queue import Closed, Queue
@@ -21,6 +21,8 @@ from herder.kube.resources import Key
 log = structlog.get_logger()
 # A reconcile asks an API server a few things: one that takes this long hangs.
 LIMIT = 300.0
+# With the usual backoff these take a second or two.
+TRIES_UNTIL_MISSED = 8
 # Clocks are rounded: a look that comes a hair too early must not be followed by the next at the very same time, for ever.
 SOONEST = 0.001
 
@@ -150,8 +152,8 @@ class Work:
 
     def _failed(self, key: Key, error: Exception) -> None:
         failures = self._queue.failures(key) + 1
-        if isinstance(error, KubeError) and error.passing:
-            # The world's fault, and it passes: no trace.
+        if _passes(error, failures):
+            # The world's fault: no trace.
             self._count("passing")
             log.info("not now, will be tried again", error=str(error), reason=type(error).__name__, failures=failures)
         elif isinstance(error, ReconcileTimeout):
@@ -174,6 +176,13 @@ class Work:
 
     def _count(self, result: str) -> None:
         self._results[result].inc()
+
+
+def _passes(error: Exception, failures: int) -> bool:
+    """What is not found has gone while we looked, and our cache will hear of it; or it never was there, and never comes."""
+    if isinstance(error, NotFound):
+        return failures <= TRIES_UNTIL_MISSED
+    return isinstance(error, KubeError) and error.passing
 
 
 def _asked_to_wait(error: Exception) -> float:

@@ -158,4 +158,11 @@ def error_from(code: int, body: bytes) -> ApiStatusError:
     reason = status.reason or ""
     code = status.code or code
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerFailed if code >= 500 else ApiStatusError)
+    if kind is Invalid and _is_another(status.details or {}):
+        kind = Conflict
     return kind(code, reason, status.message or f"the API server answered {code}", status.details)
+
+
+def _is_another(details: dict[str, Any]) -> bool:
+    """A patch names the uid of the object that it is for. Of another one of that name it is invalid: a precondition that fails."""
+    return any(cause.get("field") == "metadata.uid" for cause in details.get("causes") or ())

@@ -9,10 +9,12 @@ from typing import Generic, TypeVar
 import structlog
 
 from herder.api.backoff import doubled
+from herder.server.status import ApiError
 
 Key = TypeVar("Key")
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 30.0
+TRIES_UNTIL_MISSED = 3
 
 log = structlog.get_logger()
 
@@ -64,5 +66,8 @@ class Worker(Generic[Key]):
         except Exception as error:
             failures = self._failures[key] = self._failures.get(key, 0) + 1
             delay = doubled(FIRST_DELAY, LONGEST_DELAY, failures)
-            log.warning("housekeeping failed, will try again", work=self._name, key=str(key), error=str(error), seconds=delay)
+            # What was there when we looked may be gone when we write: the next look sees that.
+            gone = isinstance(error, ApiError) and error.code == 404 and failures <= TRIES_UNTIL_MISSED
+            tell = log.info if gone else log.warning
+            tell("housekeeping failed, will try again", work=self._name, key=str(key), error=str(error), seconds=delay)
             asyncio.get_running_loop().call_later(delay, self.add, key)

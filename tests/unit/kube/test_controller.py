@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from herder.kube.controller import AGAIN, DONE, Later, Result, Work
-from herder.kube.errors import Conflict, TooManyRequests
+from herder.kube.controller import AGAIN, DONE, TRIES_UNTIL_MISSED, Later, Result, Work
+from herder.kube.errors import Conflict, NotFound, TooManyRequests, error_from
 from herder.kube.metrics import RESULTS
 from herder.kube.queue import Queue
 from herder.kube.resources import Key
@@ -180,6 +181,18 @@ def test_what_passes_is_a_line_and_what_does_not_comes_with_its_trace() -> None:
     passing, broken = lines
     assert (passing["log_level"], "exc_info" in passing) == ("info", False)
     assert (broken["log_level"], broken["error"], "exc_info" in broken) == ("error", "broken", True)
+
+
+def test_what_is_not_found_is_a_line_until_it_was_missed_for_long() -> None:
+    with capture_logs() as lines:
+        _looks(*[NotFound(404, "NotFound", 'deployments.apps "web" not found')] * (TRIES_UNTIL_MISSED + 1))
+    assert [line["log_level"] for line in lines] == ["info"] * TRIES_UNTIL_MISSED + ["error"]
+
+
+def test_a_patch_for_another_object_of_the_same_name_is_a_conflict() -> None:
+    causes = [{"reason": "FieldValueInvalid", "message": "field is immutable", "field": "metadata.uid"}]
+    answer = {"kind": "Status", "reason": "Invalid", "code": 422, "message": "is invalid", "details": {"causes": causes}}
+    assert isinstance(error_from(422, json.dumps(answer).encode()), Conflict)
 
 
 def test_a_failure_is_logged_with_its_trace_once_and_again_when_it_is_another_one() -> None:

@@ -3,7 +3,9 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
+from herder.server import status
 from herder.server.housekeeping import worker as module
 from herder.server.housekeeping.worker import Worker
 
@@ -37,3 +39,25 @@ async def test_a_key_that_fails_more_than_a_thousand_times_is_tried_again_and_ot
     for task in (running, waiting):
         task.cancel()
     await asyncio.wait([running, waiting])
+
+
+async def test_what_is_gone_when_it_is_written_is_no_warning_unless_it_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 0.0)
+    tries, over = 0, asyncio.Event()
+
+    async def work(key: str) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == module.TRIES_UNTIL_MISSED + 2:
+            over.set()
+            return
+        raise status.ApiError(404, "NotFound", "it is gone")
+
+    worker = Worker[str]("test", work)
+    worker.add("gone")
+    with capture_logs() as logs:
+        running = asyncio.create_task(worker.run())
+        await asyncio.wait_for(over.wait(), 60)
+    running.cancel()
+    await asyncio.wait([running])
+    assert [line["log_level"] for line in logs] == ["info"] * module.TRIES_UNTIL_MISSED + ["warning"]
