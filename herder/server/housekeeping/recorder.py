@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from herder.api.world import timestamp
+from herder.server.admission import check_namespace_open
 from herder.server.engine import Engine
 from herder.server.events import EVENTS
 from herder.server.events.limits import Buckets, Rate
@@ -84,7 +85,9 @@ class Recorder:
         return {**event, "count": event.get("count", 1) + 1, "lastTimestamp": timestamp(self._now())}
 
     async def _made(self, told: Told) -> None:
-        now = self._now()
+        served, now = self._engine.served("", "v1", EVENTS), self._now()
+        # We are not asked at the door, and nobody would clear away what comes after the end.
+        check_namespace_open(self._engine, served, told.about.namespace, told.about.name)
         event: Document = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -99,7 +102,7 @@ class Recorder:
             "lastTimestamp": timestamp(now),
             "count": 1,
         }
-        outcome = await self._engine.writes.create(self._engine.served("", "v1", EVENTS), event, WRITE)
+        outcome = await self._engine.writes.create(served, event, WRITE)
         self._names[told] = msgspec.json.decode(outcome.raw)["metadata"]["name"]
         if len(self._names) > MOST_KNOWN:
             self._names.popitem(last=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from herder.server import status
 from herder.server.housekeeping import namespaces
 from herder.server.housekeeping.namespace_conditions import LONGEST_MESSAGE, Remaining, said
+from herder.server.housekeeping.recorder import About, Recorder, Told
 from tests.behaviour.crds import widgets_definition
 from tests.engines.waiting import eventually
 from tests.unit.server.inside import Inside, StillWorld, config_map, engine_inside
@@ -126,6 +128,27 @@ async def test_a_kind_that_is_taken_away_with_its_objects_in_it_holds_nothing_up
         # By hand, as people do who are tired of waiting.
         await inside.ask("PATCH", crd, RELEASED, content_type=MERGE)
         await eventually(lambda: is_gone(inside))
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_an_event_that_comes_late_leaves_nothing_in_it(tmp_path: Path, gone: bool) -> None:
+    async with engine_inside(tmp_path) as inside:
+        await doomed(inside)
+        if not gone:
+            await create(inside, f"{NAMESPACE}/pods", pod("held"))
+        await inside.ask("DELETE", NAMESPACE)
+        await eventually(lambda: is_gone(inside) if gone else condition(inside, "NamespaceContentRemaining"))
+        recorder = Recorder(inside.running.engine)
+        for namespace in ("doomed", "default"):
+            recorder.tell(Told(About("policy/v1", "PodDisruptionBudget", namespace, "web", "u"), "Normal", "NoPods", "no pods"))
+        telling = asyncio.create_task(recorder.worker.run())
+
+        async def the_other_is_told() -> bool:
+            return bool(list(inside.store.scan("events", "default/")))
+
+        await eventually(the_other_is_told)
+        telling.cancel()
+        assert list(inside.store.scan("events", "doomed/")) == []
 
 
 def test_finalizers_without_number_do_not_make_the_namespace_too_large() -> None:
