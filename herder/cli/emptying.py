@@ -13,11 +13,11 @@ from herder.api import labels
 from herder.api.core import Pod
 from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
-from herder.cli.following import LOOK_AGAIN, Away
+from herder.cli.following import LOOK_AGAIN, PASSING, Away
 from herder.cli.moving import row_of
 from herder.cli.progress import Display, Row, State, reminding
 from herder.kube.client import Client, Selection
-from herder.kube.errors import Expired, Forbidden, Unreachable
+from herder.kube.errors import Forbidden, KubeError
 from herder.kube.resources import INSTANCES, MIGRATIONS, NODES, PODS, Key, key_of
 from herder.rules.configuration import ClusterMigrationSettings
 from herder.rules.drains import NOT_MADE_YET, standing_of
@@ -72,8 +72,8 @@ class Moves:
                     if event.type != "BOOKMARK":
                         self._take(event.type, msgspec.json.decode(event.object, type=VirtualMachineInstanceMigration))
                 version = await self._list()
-            except (Expired, Unreachable):
-                with contextlib.suppress(Expired, Unreachable):
+            except KubeError:
+                with contextlib.suppress(KubeError):
                     version = await self._list()
             await asyncio.sleep(LOOK_AGAIN)
 
@@ -109,7 +109,7 @@ class NodeFollower:
                     self._shown.show(self.rows)
                     if all(row.state in ("done", "stays") for row in self.rows):
                         return self.rows
-                except Unreachable as error:
+                except PASSING as error:
                     self._away.silent(error)
                 await asyncio.sleep(LOOK_EVERY)
 

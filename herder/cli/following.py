@@ -14,14 +14,16 @@ from herder.cli.asking import Refusal
 from herder.cli.pods import pods_of
 from herder.cli.progress import Display, Row, reminding
 from herder.kube.client import Client, Selection
-from herder.kube.errors import Expired, KubeError, Unreachable
+from herder.kube.errors import Expired, KubeError, ServerFailed, TooManyRequests, Unreachable
 from herder.kube.resources import INSTANCES, MACHINES, Key, Resource, key_of
-from herder.rules.machines.waiting import Asked, is_hopeless, reached, told, waits_for
+from herder.rules.machines.waiting import Asked, is_hopeless, reached, shown_word, told, waits_for
 from herder.rules.machines.wishes import Impossible
 
 # An API server that is restarted is back by then.
 PATIENCE = 30.0
 LOOK_AGAIN = 0.5
+# What a server that is restarted, or has much to do, answers.
+PASSING = (Unreachable, ServerFailed, TooManyRequests)
 V = TypeVar("V", bound=Identified)
 
 
@@ -34,7 +36,7 @@ class Away:
     def answered(self) -> None:
         self._since = None
 
-    def silent(self, error: Unreachable) -> None:
+    def silent(self, error: KubeError) -> None:
         """Raises the error once it has lasted too long."""
         now = asyncio.get_running_loop().time()
         self._since = self._since if self._since is not None else now
@@ -70,7 +72,7 @@ class MachineFollower:
         self.now = machine
         # What fails is said once, when it is known to be about this; it may be left from before.
         if done or not is_hopeless(machine):
-            self._shown.show([Row("", "done" if done else "waits", told(machine))])
+            self._shown.show([Row("", "done" if done else "waits", told(machine), step=_step(machine))])
         return done
 
     async def _why(self) -> str:
@@ -86,6 +88,12 @@ class MachineFollower:
         return waits_for(self._asked, self.now, instance, pods[-1] if pods else None)
 
 
+def _step(machine: VirtualMachine) -> str:
+    """What is news: not each percent of a disk that is imported."""
+    status = machine.status
+    return f"{shown_word(machine)} {status.node_name or ''} {status.reason or ''}" if status is not None else shown_word(machine)
+
+
 async def until(
     client: Client, resource: Resource[V], key: Key, is_there: Callable[[V | None], bool], away: Away | None = None
 ) -> None:
@@ -97,7 +105,7 @@ async def until(
                 return
         except Expired:
             pass
-        except Unreachable as error:
+        except PASSING as error:
             away.silent(error)
         await asyncio.sleep(LOOK_AGAIN)
 

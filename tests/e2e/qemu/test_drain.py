@@ -64,7 +64,8 @@ async def test_ten_guests_leave_a_drained_node_within_the_limits_and_none_misses
             await eventually(lambda: _all_over(herd), PATIENCE)
             following.cancel()
         lines = told.splitlines()
-        assert (lines[0], lines[-1]) == (f"node/{FULL} is being drained", f"0 guests on {FULL}")
+        assert (lines[0], lines[-1]) == (f"node/{FULL} is being drained", f"node/{FULL} is empty: {len(GUESTS)} moved")
+        assert any("Pending: WaitingForOutboundLimit" in line for line in lines), "a row says which limit its guest waits for"
         assert turns.cluster <= CLUSTER
         # As many as may, or the limits were never tried.
         assert turns.out == {FULL: OUTBOUND}
