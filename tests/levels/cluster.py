@@ -79,5 +79,11 @@ class Mixed(Herd):
             await self.delete(machine["metadata"]["name"])
         await self.no_pods()
         await self.api.delete(SETTINGS, KUBEVIRT, KUBEVIRT)
-        for name in list(self._made):
+        made = list(self._made)
+        for name in made:
             await self.take_away(name)
+        await self.eventually(lambda: self._are_gone(made))
+
+    async def _are_gone(self, nodes: list[str]) -> bool:
+        """Their agent lets them go a moment later."""
+        return not set(nodes) & set((await self.api.list(NODES)).names)

@@ -67,8 +67,8 @@ class Counting:
         simulation.server.listeners.append(self._stored)
 
     def _stored(self, change: Change) -> None:
-        if change.table == SETTINGS_KIND.crd_name:
-            self._limits.append((self._simulation.loop.time(), _limits_of(change.record.raw)))
+        if change.table == SETTINGS_KIND.crd_name and (limits := _limits_of(change.record.raw)) is not None:
+            self._limits.append((self._simulation.loop.time(), limits))
         if change.table != MIGRATION.crd_name:
             return
         migration = msgspec.json.decode(change.record.raw, type=VirtualMachineInstanceMigration)
@@ -118,9 +118,10 @@ def _by_node(
     return Counter(node for node, _ in placed), limit, placed
 
 
-def _limits_of(raw: bytes) -> Limits:
-    written = msgspec.json.decode(raw)["spec"]["configuration"]["migrations"]
-    return Limits(*(written[name] for name in FIELDS))
+def _limits_of(raw: bytes) -> Limits | None:
+    """None of those that are there from the start: they say nothing."""
+    spec = msgspec.json.decode(raw)["spec"]
+    return Limits(*(spec["configuration"]["migrations"][name] for name in FIELDS)) if spec else None
 
 
 def crowd(seed: int) -> Crowded:
