@@ -65,6 +65,7 @@ def test_whoever_edits_machines_does_not_migrate(role: str) -> None:
     assert not {resource for verb, _, resource in rights(role) if verb in WRITES} & moving
 
 
-def test_a_migrator_writes_migrations_alone() -> None:
+def test_a_migrator_writes_migrations_and_questions_about_them_alone() -> None:
     written = {(verb, resource) for verb, _, resource in rights("vm-migrator") if verb in WRITES}
-    assert written == {("create", "virtualmachineinstancemigrations"), ("delete", "virtualmachineinstancemigrations")}
+    asked = ("virtualmachineinstancemigrations", "migrationreviews")
+    assert written == {(verb, resource) for verb in ("create", "delete") for resource in asked}
