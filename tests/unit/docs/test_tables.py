@@ -14,10 +14,10 @@ from herder.server.builtins import BUILTINS
 from .pages import DOCS, PAGES, ROOT, blocks_of, spans_of, text_of
 
 
-def _rows(page: Path, heading: str) -> list[list[str]]:
-    """The cells of the first table after a heading, without its head."""
+def _rows(page: Path, words: str) -> list[list[str]]:
+    """The cells of the first table from these words on, without its head."""
     text = text_of(page)
-    table = re.search(r"^\|.*?(?=^[^|]|\Z)", text[text.index(heading) :], re.DOTALL | re.MULTILINE)
+    table = re.search(r"^\|.*?(?=^[^|]|\Z)", text[text.index(words) :], re.DOTALL | re.MULTILINE)
     assert table
     cells = [re.split(r" ?(?<!\\)\| ?", line)[1:-1] for line in table[0].splitlines()]
     return cells[2:]
@@ -43,7 +43,7 @@ def _constant(setting: str) -> str:
 
 def test_settings_of_migrations_have_the_values_that_are_built_in() -> None:
     told: dict[str, str] = {}
-    for settings, values, _ in _rows(DOCS / "policies.md", "| setting |"):
+    for settings, values, _ in _rows(DOCS / "policies.md", "| setting | built in |"):
         names = re.findall(r"[a-z]+(?:[A-Z]\w+)+", re.sub(r"\([^)]*\)", "", settings))
         told |= dict(zip(names, values.split(", "), strict=True))
     assert told.pop("allowWorkloadDisruption") == "as allowPostCopy"
