@@ -91,7 +91,8 @@ async def test_a_migrator_of_one_namespace_is_told_where_a_machine_could_go(
     # The same as whoever may read everything is told, but for the scores.
     direct = await run(Herder(engine.kubeconfig, tmp_path, namespace), "explain", "target", "vm")
     told = {name: [*cells[:1], *cells[2:]] if cells[0] == "yes" else cells for name, cells in rows(direct[3:]).items()}
-    assert told.keys() == rows(lines[3:]).keys() and told[other] == found[other] and told[source] == found[source]
+    # Of its own nodes: others come and go meanwhile.
+    assert (told[other], told[source]) == (found[other], found[source])
     nowhere = await run(herder, "explain", "target", "vm/vm", "--to", "nowhere")
     assert nowhere[1].startswith("A migration would fail at once: NodeNotFound: ")
     assert (await api.list(REVIEWS, namespace)).items == [], "whoever asked has tidied up"
