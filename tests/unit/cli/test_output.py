@@ -18,6 +18,9 @@ from herder.cli.tables import Part, Table
 HOSTILE = "evil\x1b[2J\u202e[red]"
 
 
+END = "<end>"
+
+
 class Answer(msgspec.Struct, rename="camel"):
     target_node: str
     takes_it: bool = True
@@ -43,7 +46,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Answer], str
         with open(theirs, "w", closefd=False) as stdout, monkeypatch.context() as patched:
             patched.setattr(sys, "stdout", stdout)
             show(answer, text)
-        return os.read(ours, 65536).decode().replace("\r\n", "\n")
+            stdout.write(END)
+        # A terminal passes on what it gets bit by bit.
+        said = ""
+        while not said.endswith(END):
+            said += os.read(ours, 65536).decode()
+        return said.removesuffix(END).replace("\r\n", "\n")
 
     yield shown
     os.close(ours)
