@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,8 +27,6 @@ from herder.server.status import (
 from herder.server.yaml_bodies import YamlError, read_yaml
 
 BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
-YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
-READABLE = ("application/json", *YAML_TYPES, protobuf.MEDIA_TYPE)
 STRICT = "Strict"
 WARN = "Warn"
 IGNORE = "Ignore"
@@ -42,7 +41,7 @@ def media_type(request: Request) -> str:
 def write_type(request: Request) -> str:
     """The media type of a write. What cannot be read at all is refused first, then the query; only then the body is looked at."""
     kind = media_type(request)
-    if kind not in READABLE:
+    if kind not in BODY_TYPES:
         raise unsupported_media_type(BODY_TYPES)
     request.check_write_options()
     return kind
@@ -65,7 +64,7 @@ def parse(raw: bytes, kind: str, expected: Resource | None = None) -> Parsed:
             return Parsed(msgspec.json.decode(raw), raw)
         except (ValueError, RecursionError) as error:
             raise _unreadable(raw, error) from None
-    if kind in YAML_TYPES:
+    if kind == "application/yaml":
         return parse_yaml(raw)
     if kind == protobuf.MEDIA_TYPE:
         return _parse_protobuf(raw, expected)
@@ -81,12 +80,18 @@ def check_extent(raw: bytes) -> None:
         raise too_large_to_read(too_many_values())
 
 
+# Escapes of JSON: a pair of surrogates, half of one, or any other.
+_ESCAPE = re.compile(rb"(?s)\\(?:u(?i:d[89ab][0-9a-f]{2})\\u(?i:d[c-f][0-9a-f]{2})|(u(?i:d[89a-f][0-9a-f]{2}))|.)")
+
+
 def readable(raw: bytes) -> bytes:
-    """What is not UTF-8 is replaced, as Go does it."""
+    """What is no text in any encoding is replaced, as Go does it: bytes that are not UTF-8, halves of surrogate pairs."""
     try:
         raw.decode()
     except UnicodeDecodeError:
-        return raw.decode(errors="replace").encode()
+        raw = raw.decode(errors="replace").encode()
+    if b"\\ud" in raw or b"\\uD" in raw:
+        return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], raw)
     return raw
 
 
@@ -162,10 +167,11 @@ def as_object(value: Any) -> Document:
 
 def check_kind(document: Document, served: Served) -> None:
     resource = served.resource
+    if resource.builtin:
+        # The path says it as well.
+        document["kind"] = document.get("kind") or resource.kind
+        document["apiVersion"] = document.get("apiVersion") or resource.group_version
     kind, version = document.get("kind"), document.get("apiVersion")
-    if not kind and not version and resource.builtin:
-        document["kind"], document["apiVersion"] = resource.kind, resource.group_version
-        return
     if not isinstance(kind, str) or not kind:
         raise bad_request(f"Object 'Kind' is missing in the body; expected {resource.kind!r}")
     if not isinstance(version, str) or not version:

@@ -12,8 +12,9 @@ __all__ = ["gadgets"]
 APPLY = "application/apply-patch+yaml"
 
 
-async def test_a_manager_must_be_named(api: Api, namespace: str) -> None:
-    reply = await apply(api, CONFIG_MAPS, "a", {}, namespace, manager="")
+@pytest.mark.parametrize("body", [{}, {"kind": "Secret"}], ids=["right", "of another kind"])
+async def test_a_manager_must_be_named(api: Api, namespace: str, body: Json) -> None:
+    reply = await apply(api, CONFIG_MAPS, "a", body, namespace, manager="")
     assert reply.refused(422, "Invalid")["kind"] == "PatchOptions"
     assert reply.causes == [("FieldValueRequired", "fieldManager")]
 

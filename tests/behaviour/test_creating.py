@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.manifests import config_map, node
-from tests.engines.api import Api
+from tests.engines.api import Api, Json
 from tests.engines.resources import CONFIG_MAPS, NAMESPACES, NODES
 
 
@@ -117,3 +117,15 @@ async def test_a_bad_prefix_is_invalid_twice(api: Api, namespace: str) -> None:
     reply = await api.create(CONFIG_MAPS, {"metadata": {"generateName": "G_"}}, namespace)
     reply.refused(422, "Invalid")
     assert reply.causes == [("FieldValueInvalid", "metadata.generateName"), ("FieldValueInvalid", "metadata.name")]
+
+
+@pytest.mark.parametrize("said", [{}, {"kind": "ConfigMap"}, {"apiVersion": "v1"}], ids=["neither", "kind", "version"])
+async def test_what_the_address_says_need_not_be_said_again(api: Api, namespace: str, said: Json) -> None:
+    made = (await api.request("POST", CONFIG_MAPS.path(namespace), {**said, **config_map("a")})).ok
+    assert (made["apiVersion"], made["kind"]) == ("v1", "ConfigMap")
+
+
+@pytest.mark.parametrize("media_type", ["text/yaml", "application/x-yaml", "text/json", "application/cbor-seq"])
+async def test_other_names_for_what_is_read_are_not_known(api: Api, namespace: str, media_type: str) -> None:
+    reply = await api.request("POST", CONFIG_MAPS.path(namespace), config_map("a"), content_type=media_type)
+    reply.refused(415, "UnsupportedMediaType")

@@ -113,6 +113,16 @@ async def test_what_is_not_utf8_is_replaced(api: Api, namespace: str) -> None:
     assert patched.ok["data"] == {"k": "\ufffdb"}
 
 
+async def test_half_of_a_surrogate_pair_is_replaced(api: Api, namespace: str) -> None:
+    text = rb"\ud83d\ude00 \ud800 \udc00\uD83Dx \\ud800"
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"' + text + b'"}}'
+    expected = {"k": "\U0001f600 \ufffd \ufffd\ufffdx \\ud800"}
+    assert (await api.request("POST", CONFIG_MAPS.path(namespace), body)).ok["data"] == expected
+    doubled = b'{"data":{"k":"' + text + b'","\\ud800":"1","\\ud800":null}}'
+    patched = await api.patch(CONFIG_MAPS, "a", doubled, namespace)
+    assert (patched.ok["data"], len(patched.warnings)) == (expected, 1)
+
+
 async def test_a_body_that_is_no_utf_8_is_refused(api: Api, namespace: str) -> None:
     broken = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"\xce("}'
     for method, kind in (("POST", "application/json"), ("PATCH", PATCH_TYPES["merge"]), ("PATCH", PATCH_TYPES["apply"])):

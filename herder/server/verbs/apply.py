@@ -36,8 +36,8 @@ class Config(msgspec.Struct):
 
 
 async def apply(engine: Engine, served: Served, target: Target, request: Request) -> Answer:
-    config = read_config(request, served)
     applier = applier_of(engine, served, target, request)
+    config = read_config(request, served)
     key = key_of(target.namespace, target.name)
     intent = Intent(request.manager, request.dry_run, target.subresource, applied=True, user=request.user)
     if engine.store.latest(served.table, key) is None and not target.subresource:

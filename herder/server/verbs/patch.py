@@ -62,8 +62,9 @@ def read_patch(request: Request, served: Served, schema: Document) -> Callable[[
 
 
 def _read(request: Request, wanted: type, shape: str) -> Any:
-    patch = _decode(request.body)
-    note_duplicates(request, patch)
+    raw = readable(request.body)
+    patch = _decode(raw)
+    note_duplicates(request, raw, patch)
     if not isinstance(patch, wanted):
         raise status.bad_request(f"error decoding patch: it must be {shape}")
     return patch
@@ -77,10 +78,10 @@ def _operations(request: Request) -> list[Any]:
     return patch
 
 
-def note_duplicates(request: Request, patch: Any) -> None:
+def note_duplicates(request: Request, raw: bytes, patch: Any) -> None:
     """A key that is said twice in the patch itself."""
     mode = validation_mode(request)
-    twice = duplicate_keys(request.body, patch) if mode != IGNORE else []
+    twice = duplicate_keys(raw, patch) if mode != IGNORE else []
     findings = [f"duplicate field {quoted(path)}" for path in twice]
     if findings and mode == STRICT:
         raise status.invalid_patch("strict decoding error: " + ", ".join(findings))
@@ -90,7 +91,7 @@ def note_duplicates(request: Request, patch: Any) -> None:
 def _decode(raw: bytes) -> Any:
     check_extent(raw)
     try:
-        return msgspec.json.decode(readable(raw))
+        return msgspec.json.decode(raw)
     except (ValueError, RecursionError) as error:
         raise status.bad_request(f"error decoding patch: {error}") from None
 
