@@ -135,3 +135,11 @@ async def test_a_finalizer_holds_a_pod_whose_grace_is_over(api: Api, namespace: 
     assert (await api.get(PODS, "a", namespace)).ok["metadata"]["deletionGracePeriodSeconds"] == 0
     await api.patch(PODS, "a", {"metadata": {"finalizers": None}}, namespace)
     assert (await api.get(PODS, "a", namespace)).code == 404
+
+
+async def test_the_body_of_a_deletion_is_not_the_object(api: Api, namespace: str) -> None:
+    made = (await api.create(CONFIG_MAPS, config_map("a"), namespace)).ok
+    (await api.delete(CONFIG_MAPS, "a", namespace, made)).refused(400, "BadRequest")
+    assert (await api.get(CONFIG_MAPS, "a", namespace)).code == 200
+    said = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    assert (await api.delete(CONFIG_MAPS, "a", namespace, said)).code == 200

@@ -166,3 +166,15 @@ async def test_a_cluster_wide_object_is_patched_the_same_way(api: Api, unique: C
     await api.create(NODES, {"metadata": {"name": name}})
     assert (await api.patch(NODES, name, {"spec": {"unschedulable": True}})).ok["spec"]["unschedulable"] is True
     await api.delete(NODES, name)
+
+
+async def test_a_patch_may_leave_out_the_namespace_and_not_the_name(api: Api, namespace: str) -> None:
+    await api.create(CONFIG_MAPS, config_map("a"), namespace)
+    moved = await api.patch(CONFIG_MAPS, "a", {"metadata": {"namespace": None}}, namespace)
+    assert moved.ok["metadata"]["namespace"] == namespace
+    for patch in ({"metadata": None}, {"metadata": {"name": None}}):
+        nameless = await api.patch(CONFIG_MAPS, "a", patch, namespace)
+        nameless.refused(400, "BadRequest")
+        assert nameless.message.endswith("name must be provided")
+    pathless = await api.patch(CONFIG_MAPS, "a", [{"op": "add", "path": "data", "value": {}}], namespace, kind="json")
+    pathless.refused(422, "Invalid")

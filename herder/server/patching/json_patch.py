@@ -62,7 +62,8 @@ class _Copied:
 def _pointer(operation: dict[str, Any], field: str = "path") -> list[str]:
     text = operation.get(field)
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise PatchError(f"{field} must be a JSON pointer such as /metadata/labels/a, not {text!r}")
+        why = f"{field} must be a JSON pointer such as /metadata/labels/a, not {text!r}"
+        raise PatchDoesNotFit(why) if isinstance(text, str) else PatchError(why)
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 

@@ -123,10 +123,9 @@ def patched(
     def make(document: Document) -> Document:
         stored_uid = document["metadata"]["uid"]
         new = change(document)
-        if not isinstance(new, dict) or not isinstance(metadata := new.get("metadata"), dict):
+        if not isinstance(new, dict) or not isinstance(metadata := new.get("metadata") or {}, dict):
             raise status.invalid_patch("the object and its metadata must stay objects")
-        if metadata.get("name") != target.name or metadata.get("namespace", "") != target.namespace:
-            raise status.bad_request("a patch cannot change metadata.name or metadata.namespace")
+        _check_address(metadata, target)
         if (uid := metadata.get("uid")) and uid != stored_uid:
             raise status.invalid(served.resource, target.name, [invalid("metadata.uid", uid, "field is immutable")])
         resource = served.resource
@@ -136,6 +135,16 @@ def patched(
         return new
 
     return make
+
+
+def _check_address(metadata: Document, target: Target) -> None:
+    """The address says which namespace it is, but a name is something that an object has."""
+    if not metadata.get("name"):
+        raise status.bad_request(f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided")
+    if target.namespace and not metadata.get("namespace"):
+        metadata["namespace"] = target.namespace
+    if metadata["name"] != target.name or metadata.get("namespace", "") != target.namespace:
+        raise status.bad_request("a patch cannot change metadata.name or metadata.namespace")
 
 
 def _check_fields(request: Request, served: Served, new: Document, partial: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from herder.api.problems import Problem, invalid, not_supported
+from herder.api.problems import Problem, invalid, not_supported, shown
 from herder.server import status
 from herder.server.admission import admit_create, patience_with_nodes
 from herder.server.bodies import as_object, media_type, parse, read_document
@@ -105,9 +105,11 @@ POLICIES = ("Orphan", "Background", "Foreground")
 def delete_options(request: Request) -> DeleteOptions:
     """From the body, or where there is none from the query."""
     if request.body.strip():
-        value = parse(request.body, media_type(request)).value
+        sent = as_object(parse(request.body, media_type(request)).value)
+        if (kind := sent.get("kind")) and kind != "DeleteOptions":
+            raise status.bad_request(f"the body of a DELETE must be DeleteOptions, and it is of the kind {shown(kind)}")
         try:
-            options = msgspec.convert(as_object(value), DeleteOptions)
+            options = msgspec.convert(sent, DeleteOptions)
         except msgspec.ValidationError as error:
             raise status.bad_request(f"DeleteOptions: {error}") from None
     else:
