@@ -35,6 +35,8 @@ class Garbage:
         # By the owner's uid, and whether it blocks the owner's deletion. In the order in which they came: nothing that happens here
         # depends on the order of a set.
         self._dependents: dict[str, dict[Place, bool]] = {}
+        # Owners that were seen to go, while something names them: their kind may be gone as well when its turn comes.
+        self._absent: set[str] = set()
         self.worker = Worker[Place]("garbage", self._reconcile)
         for table in engine.store.kinds():
             for record in engine.store.scan(table):
@@ -60,6 +62,7 @@ class Garbage:
                 places.pop(place, None)
                 if not places:
                     del self._dependents[owner.uid]
+                    self._absent.discard(owner.uid)
         for owner in record.owners if record else ():
             places = self._dependents.setdefault(owner.uid, {})
             places[place] = places.get(place, False) or bool(owner.blockOwnerDeletion)
@@ -69,6 +72,7 @@ class Garbage:
         if change.kind == DELETED:
             self._know(change.table, None, before)
             for place in self._dependents.get(record.uid, ()):
+                self._absent.add(record.uid)
                 self.worker.add(place)
             # An owner may have waited for just this one.
             self._wake_owners(record)
@@ -128,6 +132,9 @@ class Garbage:
         waiting: list[Owner] = []
         gone: list[Owner] = []
         for owner in record.owners:
+            if owner.uid in self._absent:
+                gone.append(owner)
+                continue
             found = self._find_owner(owner, record.namespace)
             if found is None:
                 standing.append(owner)
