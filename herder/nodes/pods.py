@@ -178,12 +178,11 @@ class PodKeeper:
     def keys_on(self, node: str) -> tuple[Key, ...]:
         return self._cache.keys_by(BY_NODE, node)
 
-    def find(self, namespace: str, name: str) -> tuple[Pod, Work] | None:
-        """A pod of one of our nodes, and what runs it: for those who look in."""
+    def find(self, namespace: str, name: str) -> tuple[Pod, Work | None] | None:
+        """A pod of one of our nodes, and what runs it, if anything does: for those who look in."""
         pod = self._cache.get(Key(namespace, name))
         site = self._sites.get(pod.spec.node_name) if pod is not None else None
-        work = site.work_for(pod) if pod is not None and site is not None else None
-        return (pod, work) if pod is not None and work is not None else None
+        return (pod, site.work_for(pod)) if pod is not None and site is not None else None
 
     async def reconcile(self, key: Key) -> Result:
         pod = self._cache.get(key)

@@ -39,8 +39,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Pods(Protocol):
-    def find(self, namespace: str, name: str) -> tuple[Pod, Work] | None:
-        """A pod of ours, and what runs it."""
+    def find(self, namespace: str, name: str) -> tuple[Pod, Work | None] | None:
+        """A pod of ours, and what runs it; nothing does where a node has no such work."""
         ...
 
 
@@ -123,10 +123,10 @@ class Endpoint:
         return web.Response(text="ok")
 
     async def _refuse_exec(self, request: web.Request) -> web.StreamResponse:
-        raise web.HTTPBadRequest(text=_why_not("exec", self._running(request)[0]))
+        raise web.HTTPBadRequest(text=_why_not("exec", *self._running(request)))
 
     async def _refuse_port_forward(self, request: web.Request) -> web.StreamResponse:
-        raise web.HTTPBadRequest(text=_why_not("portforward", self._running(request)[0]))
+        raise web.HTTPBadRequest(text=_why_not("portforward", *self._running(request)))
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         pod, work = self._found(request)
@@ -135,7 +135,7 @@ class Endpoint:
         except Unanswerable as sentence:
             raise web.HTTPBadRequest(text=str(sentence)) from None
         if not isinstance(work, HasLog):
-            raise web.HTTPBadRequest(text=_why_not("log", pod))
+            raise web.HTTPBadRequest(text=_why_not("log", pod, work))
         if work.status(pod.uid) is None:
             raise web.HTTPBadRequest(text=_not_started(pod, request))
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
@@ -153,25 +153,25 @@ class Endpoint:
         await answer.prepare(request)
         # Told inside of it: whoever asked sees the sentence, and not only that they were refused.
         if not isinstance(work, HasConsole):
-            await tell(answer, failure(_why_not("attach", pod)))
+            await tell(answer, failure(_why_not("attach", pod, work)))
         elif work.status(pod.uid) is None:
             await tell(answer, failure(_not_started(pod, request)))
         else:
             await join(answer, await work.console(pod.uid), typing=bool(request.query.get("input") or request.query.get("stdin")))
         return answer
 
-    def _find(self, request: web.Request) -> tuple[Pod, Work] | None:
+    def _find(self, request: web.Request) -> tuple[Pod, Work | None] | None:
         namespace, name = (request.match_info.get(part, "") for part in ("namespace", "pod"))
         return next((one for place in self._places if (one := place.find(namespace, name)) is not None), None)
 
-    def _running(self, request: web.Request) -> tuple[Pod, Work]:
+    def _running(self, request: web.Request) -> tuple[Pod, Work | None]:
         found = self._find(request)
         if found is None:
             namespace, name = (request.match_info[part] for part in ("namespace", "pod"))
             raise web.HTTPNotFound(text=f"no node of this process runs a pod {namespace}/{name}")
         return found
 
-    def _found(self, request: web.Request) -> tuple[Pod, Work]:
+    def _found(self, request: web.Request) -> tuple[Pod, Work | None]:
         namespace, name, container = (request.match_info[part] for part in ("namespace", "pod", "container"))
         found = self._running(request)
         if all(one.name != container for one in found[0].spec.containers or ()):
@@ -184,7 +184,9 @@ def _verb(request: web.Request) -> str:
     return "get" if request.method == "GET" and not request.path.startswith(_STREAMED) else "create"
 
 
-def _why_not(wanted: Wanted, pod: Pod) -> str:
+def _why_not(wanted: Wanted, pod: Pod, work: Work | None) -> str:
+    if work is None:
+        return f"pod {pod.namespace}/{pod.name} does not run: its node runs virtual machines, and no containers"
     return why_not(wanted, pod.namespace, pod.name, pod.annotations)
 
 

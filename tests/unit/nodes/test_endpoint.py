@@ -52,14 +52,15 @@ class Node:
         runtime = SimulatedRuntime("node-1", RealWorld())
         mover = Mover("node-1", runtime, MemoryNotes(), Switchboard().link("node-1"), RealWorld())
         self.guests = Guests(runtime, NoVolumes(), mover)
-        plain = PlainPods(RealWorld())
-        self.pods: dict[str, tuple[Pod, Work]] = {
+        self.plain = PlainPods(RealWorld())
+        self.pods: dict[str, tuple[Pod, Work | None]] = {
             "web": (pod("web", "web-uid"), self.guests),
             "later": (pod("later", "later-uid"), self.guests),
-            "plain": (msgspec.convert(PLAIN, Pod), plain),
+            "plain": (msgspec.convert(PLAIN, Pod), self.plain),
+            "refused": (msgspec.convert({**PLAIN, "metadata": {**PLAIN["metadata"], "name": "refused"}}, Pod), None),
         }
 
-    def find(self, namespace: str, name: str) -> tuple[Pod, Work] | None:
+    def find(self, namespace: str, name: str) -> tuple[Pod, Work | None] | None:
         return self.pods.get(name) if namespace == "shop" else None
 
     async def says(self, *lines: str) -> None:
@@ -107,7 +108,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     endpoint.add(node)
     await endpoint.start(listen_on("the test", "127.0.0.1", 0))
     await node.guests.start(node.pods["web"][0])
-    await node.pods["plain"][1].start(node.pods["plain"][0])
+    await node.plain.start(node.pods["plain"][0])
     yield Rig(tmp_path, authority, endpoint.port, node)
     await endpoint.stop()
 
@@ -197,6 +198,7 @@ async def test_what_cannot_be_answered_is_refused_with_a_sentence(rig: Rig, quer
         ("/portForward/shop/plain", 400, f"pod shop/plain is {NOTHING_RUNS}, so nothing listens on its ports"),
         ("/exec/shop/web/compute?command=ls", 400, "pod shop/web runs a virtual machine, and no node starts programs"),
         ("/portForward/shop/web", 400, "pod shop/web runs a virtual machine, and nodes pass on no connections"),
+        ("/containerLogs/shop/refused/compute", 400, "pod shop/refused does not run: its node runs virtual machines"),
         ("/exec/shop/nobody/compute", 404, "no node of this process runs a pod shop/nobody"),
         (ATTACH, 400, "a console is only given over a WebSocket"),
     ],
