@@ -5,6 +5,7 @@ Pods first: what they may need to end (a policy, a claim, a secret) must not be 
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
@@ -25,6 +26,8 @@ from herder.server.writes import Intent
 
 NAMESPACES, PODS = "namespaces", "pods"
 FINALIZER = "kubernetes"
+# The disk is waited for once for so many, and others are not kept from their turn for long.
+AT_ONCE = 20
 STATUS = Intent("herder", False, "status", user=ENGINE)
 FINALIZE = Intent("herder", False, "finalize", user=ENGINE)
 Document = dict[str, Any]
@@ -123,12 +126,13 @@ class Namespaces:
     async def _delete_all(self, served: Served, records: list[Record]) -> str:
         """All that can be deleted; of those that cannot, why the first could not."""
         failure = ""
-        for record in records:
-            try:
-                await self._delete(served, record)
-            except ApiError as error:
-                if error.code not in (404, 409):
-                    failure = failure or str(error)
+        for start in range(0, len(records), AT_ONCE):
+            some = records[start : start + AT_ONCE]
+            for outcome in await asyncio.gather(*(self._delete(served, one) for one in some), return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(outcome, ApiError):
+                    raise outcome
+                if outcome is not None and outcome.code not in (404, 409):
+                    failure = failure or str(outcome)
         return failure
 
     async def _delete(self, served: Served, record: Record) -> None:
