@@ -33,7 +33,9 @@ def test_a_migrator_moves_and_cancels_and_edits_nothing(here: Kubectl, holder: H
     migrator = holder("vm-migrator")
     assert f"It would go to {other(running)}." in migrator("explain", "target", "web")
     assert "progressTimeout" in migrator("explain", "policy", "web")
-    assert here("get", "migrationreviews", "-o", "name") == ""
+    said = migrator.refused("migrate", "web", "--to", running)
+    assert said.startswith("herder: no node can take web, so no migration was made: AlreadyOnNode: "), said
+    assert here("get", "migrationreviews,vmim", "-o", "name") == ""
     assert migrator("migrate", "web", "--wait").splitlines()[-1] == f"Succeeded to {other(running)}"
     slow(here)
     made = migrator("migrate", "web").split()[0]
