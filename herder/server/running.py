@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import sqlite3
 from collections.abc import Coroutine, Sequence
@@ -33,6 +34,7 @@ from herder.server.housekeeping.protection import Protection
 from herder.server.housekeeping.recorder import Recorder
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
 from herder.server.router import Router
+from herder.server.status import ApiError
 from herder.server.store import Change, Database, DataError, Store, ThreadWriter
 from herder.server.store.records import key_of
 from herder.server.upkeep import Upkeep
@@ -127,7 +129,9 @@ class Running:
         if served is None or served.terminating or namespace is None or namespace.terminating:
             return  # somebody is about to remove all of it
         if self.engine.store.latest(served.table, key) is None:
-            await self.engine.writes.create(served, empty_settings(), HOUSEKEEPING)
+            # A disk that is full keeps nobody from reading, and must not keep the engine from starting.
+            with contextlib.suppress(ApiError):
+                await self.engine.writes.create(served, empty_settings(), HOUSEKEEPING)
 
     async def _until_served(self, names: list[str]) -> None:
         """Not ready before the kinds can be used: the first `kubectl apply` must work."""

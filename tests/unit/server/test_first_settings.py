@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
-from tests.unit.server.inside import Inside, Json, engine_inside
+from herder.server.running import Running
+from herder.server.store import InlineWriter, Store
+from tests.unit.server.inside import Inside, Json, StillWorld, config_map, engine_inside
+from tests.unit.server.store.rig import BreakableDatabase
 
 ALL = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts"
 ONE = f"{ALL}/kubevirt"
+MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 async def _stored(inside: Inside) -> Json:
@@ -43,6 +47,31 @@ async def test_an_engine_starts_while_the_namespace_of_its_settings_is_being_rem
         assert (await inside.ask("DELETE", "/api/v1/namespaces/kubevirt"))[0] == 200
     async with engine_inside(tmp_path) as inside:
         assert (await inside.ask("GET", ONE))[0] == 404
+
+
+async def test_an_engine_whose_disk_is_full_starts_without_them(tmp_path: Path) -> None:
+    """A full disk keeps nobody from reading."""
+    database = BreakableDatabase(tmp_path / "herder.db")
+    running = Running(Store(database, InlineWriter(database)), StillWorld())
+    await running.start()
+    inside = Inside(running, StillWorld())
+    assert (await inside.ask("DELETE", ONE))[0] == 200
+    database.fill()
+    for size in (3000, 0):  # to the last byte
+        number = 0
+        while (await inside.ask("POST", MAPS, config_map(f"m-{size}-{number}", k="x" * size)))[0] == 201:
+            number += 1
+    await running.stop()
+    database = BreakableDatabase(tmp_path / "herder.db")
+    database.fill()
+    running = Running(Store(database, InlineWriter(database)), StillWorld())
+    await running.start()
+    try:
+        inside = Inside(running, StillWorld())
+        assert (await inside.ask("GET", ONE))[0] == 404
+        assert (await inside.ask("GET", f"{MAPS}/m-0-0"))[0] == 200
+    finally:
+        await running.stop()
 
 
 async def test_one_elsewhere_that_was_stored_before_that_was_refused_can_be_changed_and_deleted(tmp_path: Path) -> None:
