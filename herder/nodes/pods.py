@@ -32,6 +32,7 @@ from herder.nodes.pod_status import differs, patch_of, pod_status, waiting_statu
 from herder.nodes.probes import Probes
 from herder.nodes.readiness import plain_health
 from herder.nodes.runtimes.base import GuestStatus, Refused
+from herder.nodes.strangers import Stranger, Strangers
 from herder.nodes.work import GuestWork, NotYet, Work
 from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
 
@@ -118,6 +119,7 @@ class PodKeeper:
         self._began: dict[str, float] = {}
         # Gone while something was done for them: what that has begun may still come about.
         self._cut_short: set[str] = set()
+        self._strangers = Strangers()
         self._ending = Ending(self.changed)
         self._lost = self._ending.lost
 
@@ -130,14 +132,12 @@ class PodKeeper:
     async def remove_strangers(self) -> None:
         """What runs for pods that are gone: nobody will ever ask for it again. Only once the cache knows all pods."""
         known = {pod.uid for pod in self._cache.list()}
-        for site in self._sites.values():
-            for work in site.works():
-                for uid in work.uids():
-                    if uid not in known:
-                        await work.remove(uid)
+        works = [work for site in self._sites.values() for work in site.works()]
+        await self._strangers.remove([Stranger(work, uid) for work in works for uid in work.uids() if uid not in known])
 
     def close(self) -> None:
         """Nobody is asked anything any more."""
+        self._strangers.close()
         self._probes.close()
         self._attempts.close()
 

@@ -14,17 +14,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
 from herder.api import labels, reasons
+from herder.api.guest import GuestDefinition
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.world import RealWorld
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden
-from herder.nodes import attempts
+from herder.nodes import attempts, strangers
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
 from herder.nodes.node import NodeSettings
@@ -154,18 +156,22 @@ class Site:
 
 @asynccontextmanager
 async def node(tmp_path: Path) -> AsyncGenerator[Site]:
-    async with engine_inside(tmp_path) as inside:
-        runtime = Scripted()
-        client = Client(InsideTransport(inside.router, "agent", user=AGENT), "agent")
-        parts = Parts(volumes=NoVolumes())
-        agent = NodeAgent(client, RealWorld(), NodeSettings(name="n1", tainted=True), runtime, parts, CollectorRegistry())
-        task = asyncio.create_task(agent.run())
-        try:
-            await asyncio.wait_for(agent.registered.wait(), 30)
-            yield Site(inside, runtime)
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+    async with engine_inside(tmp_path) as inside, agent(inside, Scripted()) as site:
+        yield site
+
+
+@asynccontextmanager
+async def agent(inside: Inside, runtime: Scripted) -> AsyncGenerator[Site]:
+    client = Client(InsideTransport(inside.router, "agent", user=AGENT), "agent")
+    parts = Parts(volumes=NoVolumes())
+    agent = NodeAgent(client, RealWorld(), NodeSettings(name="n1", tainted=True), runtime, parts, CollectorRegistry())
+    task = asyncio.create_task(agent.run())
+    try:
+        await asyncio.wait_for(agent.registered.wait(), 30)
+        yield Site(inside, runtime)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @pytest.mark.slow
@@ -369,3 +375,40 @@ async def test_an_error_that_comes_again_and_again_is_logged_whole_once(tmp_path
 
             await eventually(often, patience=30)
         assert len([line for line in logged if line.get("exc_info")]) == 1, logged
+
+
+class Stubborn(Scripted):
+    """Guests that nobody asked for; one of them does not let itself be removed."""
+
+    def __init__(self, stays: str) -> None:
+        super().__init__()
+        self.stays = stays
+
+    async def remove(self, guest: str) -> None:
+        if guest == self.stays:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        await super().remove(guest)
+
+
+async def test_what_cannot_be_removed_keeps_neither_the_others_nor_the_node_and_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strangers, "FIRST_RETRY", 0.05)
+    runtime = Stubborn(stays="b")
+    definition = msgspec.convert(INSTANCE, GuestDefinition)
+    for name in ("a", "b", "c"):
+        await runtime.start(Order(name, definition, {}))
+    async with engine_inside(tmp_path) as inside:
+        async with agent(inside, Scripted()):
+            pass  # one that knew nothing of them: the Node is there from then on
+        with structlog.testing.capture_logs() as said:
+            async with agent(inside, runtime):
+                assert runtime.guests() == ["b"], "the others were gone before anybody heard of the node"
+                told = [(one["pod"], one["error"]) for one in said if "cannot be removed" in one["event"]]
+                assert set(told) == {("b", "OSError: [Errno 16] Device or resource busy")}
+                runtime.stays = ""
+
+                async def gone() -> bool:
+                    return not runtime.guests()
+
+                await eventually(gone, patience=30)

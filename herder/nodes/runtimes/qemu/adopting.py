@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Callable
@@ -20,13 +21,33 @@ from herder.nodes.runtimes.qemu.record import GUEST, PROCESS, QMP_SOCKET, Folder
 from herder.nodes.runtimes.qemu.unreadable import UnreadableGuest
 
 log = structlog.get_logger()
+# More than a node has pods: one that hangs takes nobody's turn.
+AT_ONCE = 128
+# Those that have not answered by then are named; most answer within milliseconds.
+NAMED_AFTER = 3.0
+MOST_NAMED = 20
 
 
 async def adopt_all(path: Path, tell: Callable[[str], Callable[[], None]]) -> list[Guest]:
     folders = [Folder(one) for one in sorted(path.iterdir()) if one.is_dir()]
     unwritten = process.find_by_folder(folder.path for folder in folders if not _is_there(folder.process()))
-    found = [await _adopt(folder, unwritten.get(folder.path), tell(folder.guest)) for folder in folders]
-    return [guest for guest in found if guest is not None]
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def adopt(folder: Folder) -> Guest | None:
+        async with turns:
+            return await _adopt(folder, unwritten.get(folder.path), tell(folder.guest))
+
+    adopting = {asyncio.create_task(adopt(folder)): folder.guest for folder in folders}
+    if adopting:
+        _, late = await asyncio.wait(adopting, timeout=NAMED_AFTER)
+        _name(sorted(adopting[task] for task in late))
+    return [guest for guest in await asyncio.gather(*adopting) if guest is not None]
+
+
+def _name(late: list[str]) -> None:
+    if late:
+        more = {"more": len(late) - MOST_NAMED} if len(late) > MOST_NAMED else {}
+        log.warning("guests have not answered yet, and are waited for", guests=", ".join(late[:MOST_NAMED]), **more)
 
 
 async def _adopt(folder: Folder, by_folder: int | None, tell: Callable[[], None]) -> Guest | None:
@@ -62,7 +83,8 @@ async def _take_over(guest: Guest, running: Process) -> None:
     try:
         await guest.talk(qmp.connect(guest.folder / QMP_SOCKET))
     except (OSError, QMPError, TimeoutError) as problem:
-        log.warning("a guest does not answer and is looked at again", guest=guest.folder.guest, problem=str(problem))
+        why = str(problem) or f"nothing was heard for {qmp.PATIENCE:.0f} s"
+        log.warning("a guest does not answer and is looked at again", guest=guest.folder.guest, problem=why)
         guest.become("Running", "QEMU does not answer")
         guest.lost()
     else:

@@ -107,8 +107,13 @@ class Guest:
 
     async def talk(self, connection: Any) -> None:
         """Until QEMU has said what its machine does. Raises `QMPError` where it ends before."""
-        self.qmp = QMP(connection, self.event, self.lost)
-        answer = await self.qmp.greet("query-status")
+        talking = self.qmp = QMP(connection, self.event, self.lost)
+        try:
+            answer = await talking.greet("query-status")
+        except TimeoutError:
+            # QEMU talks to one at a time: this one would be in the way of the next.
+            talking.close()
+            raise
         self._stands(answer["status"])
 
     async def look(self) -> None:

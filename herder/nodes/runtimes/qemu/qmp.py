@@ -154,8 +154,10 @@ def listen(path: Path) -> socket.socket:
 
 
 def connect(path: Path) -> socket.socket:
-    """Raises OSError where nobody listens. To a unix socket it never blocks long."""
+    """Raises OSError where nobody listens, or where those who came before fill all places: a QEMU that stands still takes nobody
+    in, and whoever waited for it in the kernel would stand still with it."""
     connection = socket.socket(socket.AF_UNIX)
+    connection.setblocking(False)
     try:
         with opened_folder(path.parent) as folder:
             connection.connect(near(folder, path.name))

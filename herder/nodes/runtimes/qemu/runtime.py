@@ -89,8 +89,7 @@ class QemuRuntime:
         """The node shuts down: power buttons first, and whoever is still there then is switched off."""
         await self._settle()
         alive = [guest for guest in self._guests.values() if not guest.ended]
-        for guest in alive:
-            await self.shut_down(guest.folder.guest)
+        await asyncio.gather(*(self.shut_down(guest.folder.guest) for guest in alive))
         waiting = [asyncio.create_task(guest.over.wait()) for guest in alive]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=patience)

@@ -27,8 +27,7 @@ SHUT_DOWN_PATIENCE = 4.0
 async def end_strays(guests: Iterable[Path]) -> int:
     """How many there were. Only while nobody else keeps these folders."""
     found = running(guests)
-    for folder in sorted({path.parent for path in found}):
-        await _shut_down(folder)
+    await asyncio.gather(*(_shut_down(folder) for folder in sorted({path.parent for path in found})))
     for path, pid in running(found).items():
         _switch_off(Folder(path), pid)
     return len(found)
@@ -51,14 +50,16 @@ def run_on(guests: int) -> str:
 async def _shut_down(folder: Path) -> None:
     """By their power buttons, as their agent would have done."""
     guests = [guest for guest in await adopt_all(folder, lambda _: lambda: None) if not guest.ended]
-    for guest in guests:
-        await _press(guest)
+    # Side by side: those that hang have used up their time together.
+    await asyncio.gather(*map(_press, guests))
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(SHUT_DOWN_PATIENCE):
             for guest in guests:
                 await guest.over.wait()
     for guest in guests:
-        await guest.quit() if guest.ended else guest.leave()
+        if not guest.ended:
+            guest.leave()
+    await asyncio.gather(*(guest.quit() for guest in guests if guest.ended))
 
 
 async def _press(guest: Guest) -> None:
