@@ -24,7 +24,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 # Landlock's first version: what can be done with files and folders.
 _ALL, _EXECUTE, _WRITE, _READ, _LIST = (1 << 13) - 1, 1 << 0, 1 << 1, 1 << 2, 1 << 3
 # Where programs and their libraries are.
-_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
+SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache")
 # x86-64. Sockets; signals to others; their memory and limits; other namespaces and mounts; keys, modules, io_uring and the like.
 _DENIED = (
     *(41, 42, 43, 44, 46, 49, 50, 53, 288, 307),
@@ -38,6 +38,12 @@ _X86_64 = 0xC000003E
 
 
 def main(settings: dict[str, int], inside: list[int], command: list[str]) -> None:
+    confine(settings, (*SYSTEM, command[0]), inside)
+    os.execv(command[0], command)
+
+
+def confine(settings: dict[str, int], paths: Iterable[str], inside: Iterable[int]) -> None:
+    """This very process, for good. `paths` may be read and run, and the open files of `inside` opened once more."""
     if os.geteuid() == 0:
         LIBRARY.unshare(_NEWNET | _NEWIPC)
     limit(settings)
@@ -51,9 +57,8 @@ def main(settings: dict[str, int], inside: list[int], command: list[str]) -> Non
         sys.exit("whoever asked for it is gone")
     if LIBRARY.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0):
         sys.exit("it could gain privileges")
-    keep_to(command[0], inside)
+    keep_to(paths, inside)
     deny_calls()
-    os.execv(command[0], command)
 
 
 def limit(settings: dict[str, int]) -> None:
@@ -70,13 +75,13 @@ def limit(settings: dict[str, int]) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def keep_to(program: str, inside: Iterable[int]) -> bool:
-    """Landlock: the program and the system's libraries may be read and run, the given files read and written, and nothing else."""
+def keep_to(paths: Iterable[str], inside: Iterable[int]) -> bool:
+    """Landlock: what is at these paths may be read and run, the given files read and written, and nothing else."""
     attributes = struct.pack("Q", _ALL)
     ruleset = LIBRARY.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint(0))
     if ruleset < 0:
         return False
-    for path in (*_SYSTEM, program):
+    for path in paths:
         if os.path.exists(path):
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
             _allow(ruleset, descriptor, _READ | _EXECUTE | (_LIST if os.path.isdir(path) else 0))

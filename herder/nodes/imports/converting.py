@@ -21,7 +21,7 @@ from herder.nodes.imports.failure import ImportFailed
 PROGRAM = "qemu-img"
 LAUNCHER = str(Path(confined.__file__))
 # Each of its threads would reserve room for memory of its own, which counts.
-_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "MALLOC_ARENA_MAX": "2"}
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "MALLOC_ARENA_MAX": "2"}
 _SECTOR = 512
 _TAIL = 500
 LOOK_EVERY = 0.2
@@ -60,7 +60,7 @@ async def to_raw(path: Path, target: Path, size: int, check: Callable[[], None] 
                 process.kill()
             await process.wait()
     if process.returncode:
-        raise _failed(f"qemu-img could not read it: {complaint or _death(process.returncode)}")
+        raise _failed(f"qemu-img could not read it: {complaint or death(process.returncode)}")
     return True
 
 
@@ -88,17 +88,20 @@ def _user() -> pwd.struct_passwd | None:
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
-async def _start(command: list[str], inside: tuple[int, ...], size: int, limits: Limits) -> asyncio.subprocess.Process:
+def settings_for(**limits: int) -> dict[str, int]:
+    """What confined.py is told: whose it shall be, of whom it is a child, and what it may take."""
     user = _user()
-    settings = {
-        "uid": user.pw_uid if user is not None else -1,
-        "gid": user.pw_gid if user is not None else -1,
-        "parent": os.getpid(),
-        "memory": limits.memory,
-        "cpu_seconds": int(limits.patience(size)) + 1,
-        "file_size": size + _SECTOR,
-        "open_files": limits.open_files,
-    }
+    whose = {"uid": user.pw_uid, "gid": user.pw_gid} if user is not None else {"uid": -1, "gid": -1}
+    return {**whose, "parent": os.getpid(), **limits}
+
+
+async def _start(command: list[str], inside: tuple[int, ...], size: int, limits: Limits) -> asyncio.subprocess.Process:
+    settings = settings_for(
+        memory=limits.memory,
+        cpu_seconds=int(limits.patience(size)) + 1,
+        file_size=size + _SECTOR,
+        open_files=limits.open_files,
+    )
     about = msgspec.json.encode({"settings": settings, "inside": inside}).decode()
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", LAUNCHER, about, *command),
@@ -107,7 +110,7 @@ async def _start(command: list[str], inside: tuple[int, ...], size: int, limits:
         stderr=asyncio.subprocess.PIPE,
         pass_fds=inside,
         cwd="/",
-        env=_ENVIRONMENT,
+        env=ENVIRONMENT,
         start_new_session=True,
     )
 
@@ -134,7 +137,7 @@ async def _ended(process: asyncio.subprocess.Process, patience: float, check: Ca
     return complaint.decode(errors="replace").strip()
 
 
-def _death(code: int) -> str:
+def death(code: int) -> str:
     return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
@@ -51,9 +52,12 @@ class Fetch:
     def packed(self) -> bool:
         return self._unpacker.packed
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def pieces(self) -> AsyncGenerator[bytes]:
         connector = aiohttp.TCPConnector(ssl=self._trust(), socket_factory=self._gate, force_close=True)
-        async with aiohttp.ClientSession(connector=connector, timeout=TIMEOUT, auto_decompress=False) as session:
+        async with (
+            contextlib.aclosing(self._unpacker),
+            aiohttp.ClientSession(connector=connector, timeout=TIMEOUT, auto_decompress=False) as session,
+        ):
             cuts = 0
             while True:
                 before = self._received
@@ -89,7 +93,7 @@ class Fetch:
                 self._received += len(piece)
                 if self._sum is not None:
                     self._sum.update(piece)
-                for unpacked in self._unpacker.feed(piece):
+                async for unpacked in self._unpacker.feed(piece):
                     yield unpacked
                 self._told(self._received, self.total)
         if self.total and self._received != self.total:

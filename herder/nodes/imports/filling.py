@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from io import RawIOBase
 from pathlib import Path
 
@@ -98,12 +98,20 @@ async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path,
 
 
 async def _fetch(folder: StorageFolder, part: Path, definition: ImportDefinition, fetch: Fetch) -> tuple[Path, DiskFormat]:
+    # Whoever breaks off breaks off all that is under way for it.
+    async with contextlib.aclosing(fetch.pieces()) as pieces:
+        return await _store(folder, part, definition, fetch, pieces)
+
+
+async def _store(
+    folder: StorageFolder, part: Path, definition: ImportDefinition, fetch: Fetch, pieces: AsyncIterator[bytes]
+) -> tuple[Path, DiskFormat]:
     head = b""
     limit = -1
     written = 0
     with part.open("xb", buffering=0) as file, contextlib.ExitStack() as promised:
         os.chmod(part, 0o600)
-        async for piece in fetch.pieces():
+        async for piece in pieces:
             if len(head) < HEADER:
                 head += piece[: HEADER - len(head)]
             if limit < 0 and (len(head) >= HEADER):

@@ -8,7 +8,8 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,21 +29,19 @@ def has_landlock() -> bool:
 
 
 @pytest.fixture
-def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """A `qemu-img` of these lines of a shell, from then on."""
-    folder = tmp_path / "programs"
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """A `qemu-img` of these lines of a shell, from then on. Whoever runs as another user can come there, whatever becomes of the
+    folders of pytest, which another run of it makes its own again."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
 
-    def make(lines: str) -> None:
-        folder.mkdir()
-        (folder / "qemu-img").write_text(f"#!/bin/bash\n{lines}\n")
-        (folder / "qemu-img").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        def make(lines: str) -> None:
+            (folder / "qemu-img").write_text(f"#!/bin/bash\n{lines}\n")
+            (folder / "qemu-img").chmod(0o755)
+            monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
-    # Whoever runs as another user has to come there.
-    for parent in (tmp_path, *tmp_path.parents):
-        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    return make
+        yield make
 
 
 def children(name: str, of: int | None = None) -> list[int]:
