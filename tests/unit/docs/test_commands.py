@@ -9,7 +9,7 @@ import click
 from bench.__main__ import BENCHMARKS
 from herder.app.main import cli
 
-from .pages import PAGES, ROOT, blocks_of, name_of, problems, spans_of
+from .pages import PAGES, ROOT, blocks_of, name_of, problems, prose_of, spans_of
 from .sources import files
 
 HERDER = re.compile(r"(?<![\w./-])(?:\.venv/bin/)?herder (?=[a-z-])(.*)")
@@ -27,9 +27,10 @@ HELP = {"-h", "--help"}
 
 
 def _shown(page: Path) -> list[str]:
-    """What can be typed: lines of shell blocks (continued ones joined, remarks left out), and words in backticks."""
+    """What can be typed: lines of shell blocks (continued ones joined, no remarks), indented lines, and words in backticks."""
     typed = "".join(block.text for block in blocks_of(page) if block.language in ("sh", "")).replace("\\\n", " ")
-    return [line.split("  #")[0].removeprefix("$ ").strip() for line in typed.splitlines()] + spans_of(page)
+    lines = [line.split("  #")[0].removeprefix("$ ").strip() for line in typed.splitlines()]
+    return lines + re.findall(r"^ {4}(\S.*)$", prose_of(page), re.MULTILINE) + spans_of(page)
 
 
 def _options(command: click.Command) -> set[str]:
