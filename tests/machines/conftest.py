@@ -8,6 +8,7 @@ from tests.conftest import running_engine
 from tests.engines.api import Api, connect
 from tests.engines.engine import Engine
 from tests.engines.pool import HERD
+from tests.engines.resources import NODES
 from tests.machines.herd import Herd
 
 
@@ -25,5 +26,23 @@ async def api(engine: Engine) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-def herd(api: Api, namespace: str, unique: Callable[..., str]) -> Herd:
-    return Herd(api, namespace, unique)
+async def herd(api: Api, namespace: str, unique: Callable[..., str]) -> AsyncIterator[Herd]:
+    made = Herd(api, namespace, unique)
+    yield made
+    for node in made.nodes:
+        await _take_away(api, node)
+
+
+@pytest.fixture
+async def storage(api: Api, unique: Callable[..., str]) -> AsyncIterator[str]:
+    """The name of a node of the test's own, and of its storage."""
+    name = unique("storage")
+    yield name
+    await _take_away(api, name)
+
+
+async def _take_away(api: Api, node: str) -> None:
+    """Nobody is there any more who would let it go. Where most nodes are away none is emptied: what a test leaves behind would keep
+    others waiting for that."""
+    await api.patch(NODES, node, {"metadata": {"finalizers": None}})
+    await api.delete(NODES, node)

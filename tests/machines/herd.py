@@ -26,6 +26,8 @@ class Herd:
         self.api = api
         self.namespace = namespace
         self._unique = unique
+        # Of the test's own.
+        self.nodes: list[str] = []
 
     # What a person writes.
 
@@ -46,6 +48,7 @@ class Herd:
     async def node(self, label: str, **status: Any) -> str:
         """A node of the test's own: only machines that ask for the label go there."""
         name = self._unique("node")
+        self.nodes.append(name)
         metadata = {"name": name, "labels": {labels.RUNTIME: "simulated", label: "yes"}}
         made = (await self.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT]}, "status": status})).ok
         await self.eventually(lambda: self._is_ready(made["metadata"]["name"]))

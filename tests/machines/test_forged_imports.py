@@ -49,11 +49,6 @@ class Site:
 
 
 @pytest.fixture
-def storage(unique: Callable[..., str]) -> str:
-    return unique("storage")
-
-
-@pytest.fixture
 def agent(engine: Engine, storage: str, tmp_path: Path) -> Iterator[Child]:
     with run_agent(engine, storage, tmp_path) as running:
         yield running

@@ -54,11 +54,6 @@ async def slow() -> AsyncIterator[Slow]:
 
 
 @pytest.fixture
-def storage(unique: Callable[..., str]) -> str:
-    return unique("storage")
-
-
-@pytest.fixture
 async def on_agent(herd: Herd, storage: str) -> Callable[[Json], Json]:
     """The same DataVolume, on the storage of the test's own node."""
     body = {"metadata": {"name": storage}, "provisioner": labels.PROVISIONER, "parameters": {"storage": storage}}
