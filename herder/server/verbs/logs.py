@@ -22,7 +22,7 @@ async def read_log(engine: Engine, served: Served, target: Target, request: Requ
     check_options(request, target)
     looked = look(engine, served, target, request)
     if looked is None:
-        return Response(200, b"", PLAIN)
+        return Response(204, b"", PLAIN)
     query = {name: request.query[name] for name in ASKED_OF_THE_NODE if request.query.get(name)}
     path, endless = looked.path("containerLogs"), request.flag("follow")
     answer = await looked.kubelets.get(looked.place, path, query, request.user, endless=endless)
