@@ -15,21 +15,15 @@ from yaml import events
 
 from herder.api.problems import MOST_SHOWN, quoted, shortened
 from herder.server.nesting import DEEPEST, MOST_VALUES, too_deep
+from herder.server.yaml_scalars import plain_scalar, tagged_scalar
 
-# Far longer than any number; a few of YAML's ways to write one cost the square of their length.
+# Far longer than any number.
 LONGEST_NUMBER = 400
 _NUMERAL = re.compile(r"[-+0-9._:eE]+")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MERGE = "tag:yaml.org,2002:merge"
-_TIMESTAMP = "tag:yaml.org,2002:timestamp"
-_STRING = "tag:yaml.org,2002:str"
-_BINARY = "tag:yaml.org,2002:binary"
-# What looks like a time stays the text that it is.
-_RESOLVERS: dict[Any, list[tuple[str, Any]]] = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_SCALARS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "null", "str", "merge", "binary"))
+_TAGS = "tag:yaml.org,2002:"
+_MERGE = "<<"
+_SCALARS = frozenset(("bool", "int", "float", "null", "str", "binary"))
 
 
 class YamlError(ValueError):
@@ -72,7 +66,6 @@ class _Reading:
     def __init__(self, doubled: list[str]) -> None:
         self._doubled = doubled
         self._line = 0
-        self._constructor = yaml.constructor.SafeConstructor()
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._nodes = 0
@@ -127,31 +120,28 @@ class _Reading:
         self._add(value, None, size)
 
     def _scalar(self, event: Any) -> Any:
-        tag = event.tag
-        if tag is None or tag == "!":
-            tag = self._resolved(event.value) if event.implicit[0] else _STRING
-        if tag not in _SCALARS:
-            raise YamlError(f"the tag {tag} has no meaning in JSON")
-        if tag == _MERGE:
+        text, tag = event.value, (event.tag or "!").removeprefix(_TAGS)
+        if tag == "merge" or (tag == "!" and event.implicit[0] and text == _MERGE):
             return MERGE
-        if tag == _STRING:
-            return event.value
-        if len(event.value) > LONGEST_NUMBER and tag != _BINARY:
-            raise YamlError(f"{event.value[:40]!r}… is a number of more than {LONGEST_NUMBER} characters; put it in quotes")
+        if tag == "!" and not event.implicit[0]:
+            return text
+        name = "" if tag == "!" else tag
+        if name and name not in _SCALARS:
+            raise YamlError(f"the tag {event.tag} has no meaning in JSON")
+        if len(text) > LONGEST_NUMBER and name not in ("str", "binary"):
+            return self._long(text, name)
         try:
-            value = self._constructor.construct_object(yaml.ScalarNode(tag, event.value))
-        except (ValueError, OverflowError, IndexError, KeyError) as error:
-            raise YamlError(f"{event.value[:40]!r} cannot be read: {error}") from None
+            value = tagged_scalar(name, text) if name else plain_scalar(text)
+        except ValueError as error:
+            raise YamlError(f"{text[:40]!r} cannot be read: {error}") from None
         if isinstance(value, float) and not math.isfinite(value):
-            raise YamlError(f"{event.value} is no number that JSON has")
-        return value.decode("latin-1") if isinstance(value, bytes) else value
+            raise YamlError(f"{text} is no number that JSON has")
+        return value
 
-    def _resolved(self, text: str) -> str:
-        if len(text) <= LONGEST_NUMBER:
-            return _resolve(text)
-        if _NUMERAL.fullmatch(text):
+    def _long(self, text: str, tag: str) -> str:
+        if tag or _NUMERAL.fullmatch(text):
             raise YamlError(f"{text[:40]!r}… is a number of more than {LONGEST_NUMBER} characters; put it in quotes")
-        return _STRING
+        return text
 
     def _add(self, value: Any, anchor: str | None, size: int) -> None:
         if anchor:
@@ -173,7 +163,7 @@ class _Reading:
         key = _key(value)
         written = (type(value), value)
         if written in parent.keys and len(self._doubled) < MOST_SHOWN:
-            shown = quoted(shortened(value)) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else key
+            shown = quoted(shortened(value)) if isinstance(value, str) else key
             self._doubled.append(f"line {self._line}: key {shown} already set in map")
         parent.keys.add(written)
         return key
@@ -188,13 +178,6 @@ class _Reading:
         parent.merged.extend(reversed(several))
 
 
-def _resolve(text: str) -> str:
-    for tag, pattern in (*_RESOLVERS.get(text[:1], ()), *_RESOLVERS.get(None, ())):
-        if pattern.match(text):
-            return tag
-    return _STRING
-
-
 def _plain(value: Any) -> Any:
     return "<<" if value is MERGE else value
 
@@ -206,5 +189,5 @@ def _key(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return str(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
     raise YamlError("a key must be text")

@@ -129,3 +129,25 @@ async def test_what_the_address_says_need_not_be_said_again(api: Api, namespace:
 async def test_other_names_for_what_is_read_are_not_known(api: Api, namespace: str, media_type: str) -> None:
     reply = await api.request("POST", CONFIG_MAPS.path(namespace), config_map("a"), content_type=media_type)
     reply.refused(415, "UnsupportedMediaType")
+
+
+WORDS = {
+    "y": "true",
+    "N": "false",
+    "0o17": "15",
+    "08": "8",
+    "0x1F": "31",
+    "1_0": "10",
+    "1e3": "1000",
+    "1.50": "1.5",
+    "+.25": "0.25",
+}
+
+
+async def test_words_of_yaml_mean_what_they_mean_to_go(api: Api, namespace: str) -> None:
+    """As keys, where whatever they mean is shown as text."""
+    metadata = "{name: a, annotations: {at: 1:30, equals: =, day: 2026-01-01}}"
+    text = "\n".join([f"metadata: {metadata}", "data:", *(f"  {word}: ''" for word in WORDS)])
+    made = (await api.request("POST", CONFIG_MAPS.path(namespace), text.encode(), content_type="application/yaml")).ok
+    assert sorted(made["data"]) == sorted(WORDS.values())
+    assert made["metadata"]["annotations"] == {"at": "1:30", "equals": "=", "day": "2026-01-01"}

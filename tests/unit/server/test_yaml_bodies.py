@@ -12,7 +12,14 @@ from herder.server.yaml_bodies import YamlError, read_yaml
     [
         ("a: 1\nb: [x, 2.5, true, null, ~, 0x1f, '5', \"q\"]\n", {"a": 1, "b": ["x", 2.5, True, None, None, 31, "5", "q"]}),
         ("when: 2026-01-01\nat: 2026-01-01T00:00:00Z", {"when": "2026-01-01", "at": "2026-01-01T00:00:00Z"}),
-        ("base: &b {x: 1, y: 2}\nz: {<<: *b, y: 3}\n", {"base": {"x": 1, "y": 2}, "z": {"x": 1, "y": 3}}),
+        ("base: &b {x: 1, w: 2}\nz: {<<: *b, w: 3}\n", {"base": {"x": 1, "w": 2}, "z": {"x": 1, "w": 3}}),
+        (
+            "[y, N, 0o17, 017, 08, -0x1F, 0b11, 1_000, 1e3, 1.50, +.5, 12e03]",
+            [True, False, 15, 15, 8, -31, 3, 1000, 1000, 1.5, 0.5, 12000],
+        ),
+        ("[1:30, =, 0x, _1, 1e400, tRue, 1.2.3, 0b2]", ["1:30", "=", "0x", "_1", "1e400", "tRue", "1.2.3", "0b2"]),
+        ("[18446744073709551615, 18446744073709551616]", [2**64 - 1, 2**64]),
+        ("[!!float 1, !!bool yes, !!binary aGk=, !!null ~]", [1, True, "hi", None]),
         ("z: {<<: [{a: 1}, {a: 2, b: 3}]}", {"z": {"a": 1, "b": 3}}),
         ("- &a [x]\n- *a\n", [["x"], ["x"]]),
         ("a: |\n  two\n  lines\n", {"a": "two\nlines\n"}),
@@ -63,13 +70,13 @@ def test_few_lines_cannot_stand_for_a_mountain() -> None:
 
 def test_keys_that_are_said_twice_are_told_by_their_lines() -> None:
     doubled: list[str] = []
-    assert read_yaml(b"a: {b: 1, b: 2}\nc:\n- 1.0: x\n  1.0: y\n  '1.0': z\n  true: t\n  true: u\n", doubled) == {
+    assert read_yaml(b"a: {b: 1, b: 2}\nc:\n- 1.5: x\n  1.5: w\n  '1.5': z\n  true: t\n  yes: u\n", doubled) == {
         "a": {"b": 2},
-        "c": [{"1.0": "z", "true": "u"}],
+        "c": [{"1.5": "z", "true": "u"}],
     }
     assert doubled == [
         'line 1: key "b" already set in map',
-        "line 4: key 1 already set in map",
+        "line 4: key 1.5 already set in map",
         "line 7: key true already set in map",
     ]
 
