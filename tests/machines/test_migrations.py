@@ -1,10 +1,13 @@
 """Live migrations of simulated guests, through the API alone. The first five are the functional tests of the seed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
 from herder.api import labels, reasons
+from tests.e2e.herder import Herder
 from tests.engines.api import Api
 from tests.engines.engine import Engine
 from tests.engines.resources import NAMESPACES, NODES, PODS
@@ -186,13 +189,17 @@ async def test_the_drain_taint_moves_guests_off_and_new_ones_do_not_come(movers:
     assert [one["spec"]["priority"] for one in made] == ["system-maintenance"] * 2
 
 
-async def test_a_guest_that_no_node_can_take_says_so_and_leaves_a_drained_node_once_one_can(movers: Movers) -> None:
+async def test_a_guest_that_no_node_can_take_says_so_and_leaves_a_drained_node_once_one_can(movers: Movers, tmp_path: Path) -> None:
     """Without a migration that could only fail, and another for each try."""
     here, there = movers.nodes
+    herder = Herder(movers.herd.api.engine.kubeconfig, tmp_path)
     await _label(movers, here, disk="fast")
     before = await movers.make(nodeSelector={"disk": "fast"})
     assert before["status"]["nodeName"] == here
-    await movers.taint(here, drained=True)
+    drained = await asyncio.to_thread(herder.run, "drain", here)
+    assert drained.code == 10, drained
+    assert f"{movers.herd.namespace}/vm: " in drained.out and "no node can take it: " in drained.out
+    assert drained.err.startswith(f"herder: 1 guest is on {here} and cannot leave: {movers.herd.namespace}/vm. ")
 
     async def conditions() -> Json:
         return {one["type"]: one for one in (await movers.herd.instance() or {})["status"]["conditions"]}
@@ -208,6 +215,7 @@ async def test_a_guest_that_no_node_can_take_says_so_and_leaves_a_drained_node_o
     assert (await movers.herd.api.list(MIGRATIONS, movers.herd.namespace)).items == []
     await _label(movers, there, disk="fast")
     await movers.on(there)
+    assert (await asyncio.to_thread(herder, "drain", here)).splitlines()[-1].startswith(f"node/{here} is empty")
 
     async def silent() -> bool:
         assert reasons.EVACUATING not in await conditions()
