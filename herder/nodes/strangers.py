@@ -37,8 +37,8 @@ class Strangers:
             return
         self._untried = len(strangers)
         for stranger in strangers:
-            work = self._remove(stranger)
-            self._removing.add(watched(work, "removing what ran for a pod that is gone", kept_in=self._removing, pod=stranger.uid))
+            what = "removing what ran for a pod that is gone"
+            watched(self._remove(stranger), what, kept_in=self._removing, pod=stranger.uid)
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._all_tried.wait()

@@ -1,7 +1,9 @@
 """The file system of the volumes, as its node tells of it and acts on it."""
 
 import asyncio
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -12,8 +14,9 @@ from herder.api.core import Node
 from herder.api.world import RealWorld
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
+from herder.nodes import disk_space
 from herder.nodes.agent import NodeAgent, Parts
-from herder.nodes.disk_space import DiskSpace
+from herder.nodes.disk_space import DiskSpace, measured
 from herder.nodes.guests import NoVolumes
 from herder.nodes.node import NodeSettings
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -130,3 +133,49 @@ def test_two_that_write_at_once_do_not_get_the_same_room(tmp_path: Path) -> None
         assert "6Gi are taken by what is written now; 5Gi are needed" in space.lack(5 * GIB, file=second)
         assert space.lack(10 * GIB, file=first) == "", "its own is not counted twice"
     assert space.lack(10 * GIB) == ""
+
+
+def test_what_is_being_written_is_counted_as_far_as_it_is_not_there_yet(tmp_path: Path) -> None:
+    space = DiskSpace(tmp_path, parse_reserve("8Gi"), Measured(8 + 1 / 1024))
+    file = tmp_path / "half"
+    file.write_bytes(os.urandom(512 * 1024))
+    with space.writing(file, 1024**2):
+        assert space.lack(512 * 1024) == "", "what is written already is missing from what is left"
+        assert space.lack(512 * 1024 + 4096)
+    with file.open("r+b") as sparse:
+        sparse.truncate(64 * 1024**2)
+    with space.writing(file, 1024**2):
+        assert space.lack(512 * 1024 + 4096), "a hole takes no room"
+
+
+def test_a_folder_that_is_not_there_yet_has_the_room_of_the_one_that_it_will_be_in(tmp_path: Path) -> None:
+    looked_at: list[Path] = []
+
+    def measure(folder: Path) -> Space:
+        looked_at.append(folder)
+        return Space(100 * GIB, 50 * GIB)
+
+    assert DiskSpace(tmp_path / "not" / "there", parse_reserve("8Gi"), measure).lack(1) == ""
+    assert looked_at == [tmp_path]
+
+
+def test_what_is_kept_for_root_is_not_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(f_frsize=4096, f_blocks=100, f_bfree=50, f_bavail=45)
+    monkeypatch.setattr(os, "statvfs", lambda _: found)  # pyright: ignore[reportUnknownLambdaType]
+    assert measured(tmp_path) == Space(100 * 4096, 45 * 4096)
+
+
+async def test_it_is_looked_at_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_space, "LOOK_EVERY", 0.01)
+    looks: list[bool] = []
+
+    async def remember(short: bool, back: bool) -> None:
+        looks.append(back)
+
+    watching = asyncio.create_task(DiskSpace(tmp_path, parse_reserve("8Gi"), Measured(50)).watch(remember))
+
+    async def often() -> bool:
+        return len(looks) >= 3
+
+    await eventually(often)
+    watching.cancel()

@@ -85,12 +85,16 @@ def test_objects_are_found_by_labels_and_owners(play: Play) -> None:
         # A real one: the engine clears away what has an owner that never was.
         uid = (await rig.direct.create(CONFIG_MAPS, {"metadata": {"name": "o"}}, "default")).uid
         owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid, "controller": True}
-        for name in ("z", "y"):
-            metadata: dict[str, Any] = {"name": name, "labels": {"app": "x", "name": name}, "ownerReferences": [owner]}
+        second = (await rig.direct.create(CONFIG_MAPS, {"metadata": {"name": "p"}}, "default")).uid
+        other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "p", "uid": second}
+        for name, owners in (("z", [other, owner]), ("y", [owner])):
+            metadata: dict[str, Any] = {"name": name, "labels": {"app": "x", "name": name}, "ownerReferences": owners}
             await rig.direct.create(CONFIG_MAPS, {"metadata": metadata}, "default")
         rig.start()
         await rig.cache.wait_synced()
         assert rig.cache.keys_by(BY_OWNER, owned("default", uid)) == (_key("y"), _key("z"))
+        assert rig.cache.keys_by(BY_OWNER, owned("default", second)) == (_key("z"),), "by each of its owners"
+        assert rig.cache.keys_by(BY_OWNER, owned("elsewhere", uid)) == (), "an owner of another namespace is none"
         assert [one.name for one in rig.cache.by(BY_LABEL, label("app", "x"))] == ["y", "z"]
         stored = rig.cache.stored(_key("y"))
         assert stored is not None and stored.controller is not None and stored.controller.name == "o"

@@ -1,6 +1,7 @@
 """Agents reach each other, and nobody else is listened to."""
 
 import asyncio
+import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from herder.nodes.moving.link import Link, Unreachable
 from herder.nodes.moving.messages import Answer, Gone, Hello, Ready, Refusal, Request, Resume, Resumed
 from herder.nodes.moving.switchboard import Switchboard
 from herder.nodes.moving.unix import UnixLink
+from tests.engines.waiting import eventually
 
 HELLO = Hello("m", "guest", {"memory": "1 GiB"})
 RESUME = Resume("m", "guest", "token")
@@ -44,9 +46,34 @@ async def test_agents_of_one_machine_talk_over_a_socket(tmp_path: Path) -> None:
         assert await one.ask(other.address, "node-2", HELLO) == Ready("there", "token")
         assert await one.ask(other.address, "node-2", RESUME) == Resumed()
         assert [request for request, _ in target.asked] == [HELLO, RESUME]
+        folder, place = (tmp_path / "node-2"), (tmp_path / "node-2" / "agent.socket")
+        assert [stat.S_IMODE(one.stat().st_mode) for one in (folder, place)] == [0o700, 0o600], "nobody else can come in"
+        with pytest.raises(Unreachable, match="only those of its own machine"):
+            await one.ask(str(place), "node-2", HELLO)
+    assert not place.exists()
 
 
-@pytest.mark.parametrize("place", ["docker.sock", "node-1/guests/agent.socket", "node-2/qmp.socket", "node-1/../../agent.socket"])
+async def test_a_link_that_is_closed_hangs_up_on_both_sides(tmp_path: Path) -> None:
+    mine, theirs = (UnixLink(tmp_path / name / "agent.socket") for name in ("node-1", "node-2"))
+    talks = theirs._server._tasks  # pyright: ignore[reportPrivateUsage]
+    async with opened(theirs):
+        async with opened(mine):
+            assert await mine.ask(theirs.address, "node-2", RESUME) == Resumed()
+            assert len(talks) == 1
+
+        async def count(wanted: int) -> bool:
+            return len(talks) == wanted
+
+        await eventually(lambda: count(0))
+        reader, writer = await asyncio.open_unix_connection(str(tmp_path / "node-2" / "agent.socket"))
+        await eventually(lambda: count(1))
+    assert await asyncio.wait_for(reader.read(), 10) == b""
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "place", ["docker.sock", "node-1/guests/agent.socket", "node-2/qmp.socket", "node-1/../../agent.socket", "../agent.socket"]
+)
 async def test_no_socket_but_that_of_an_agent_is_ever_opened(tmp_path: Path, place: str) -> None:
     """Where it is to go stands in an annotation of a pod."""
     came = asyncio.Event()
