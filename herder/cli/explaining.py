@@ -15,7 +15,7 @@ from herder.api.kinds import VirtualMachineInstance
 from herder.cli.asking import WRONG_USE, Refusal
 from herder.cli.placement import gather
 from herder.cli.reviews import reviewed
-from herder.cli.tables import Part, Table
+from herder.cli.tables import Part, Table, in_few_words
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, NotFound
 from herder.kube.resources import INSTANCES, NAMESPACES, POLICIES, SETTINGS, Key, key_of
@@ -58,7 +58,7 @@ async def explain_wanted_migration(
     `document` is the instance as it is written."""
     try:
         cluster = await _cluster_settings(client)
-        return explain_migration(instance, document, Added(term), snapshot_of(await gather(client)), cluster)
+        return explain_migration(instance, document, Added(term), snapshot_of(await gather(client)), cluster, detailed=True)
     except Forbidden as error:
         return explained_migration(instance, await reviewed(client, key_of(instance), term, error))
 
@@ -130,4 +130,8 @@ def _nodes(rows: tuple[TargetRow, ...]) -> Table:
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
-    return (row.node, "yes" if row.fits else "no", f"{row.score:.1f}" if row.score is not None else "", row.why)
+    return (row.node, "yes" if row.fits else "no", f"{row.score:.1f}" if row.score is not None else "", _why_not(row))
+
+
+def _why_not(row: TargetRow) -> str:
+    return f"{row.why} ({in_few_words(row.details)})" if row.details else row.why

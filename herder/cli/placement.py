@@ -5,7 +5,7 @@ from __future__ import annotations
 from herder.api import labels
 from herder.api.core import Pod
 from herder.cli.asking import WRONG_USE, Refusal
-from herder.cli.tables import Part, Table
+from herder.cli.tables import Part, Table, in_few_words
 from herder.kube.client import Client, Selection
 from herder.kube.errors import NotFound
 from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
@@ -13,8 +13,6 @@ from herder.rules.placement import Scoring, rules_with
 from herder.rules.placement.explain import PlacementExplanation, PlacementRow, explain
 from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
 
-# Of one node in a table; -o json has them all.
-MOST_DETAILS = 4
 KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
 
 
@@ -79,5 +77,4 @@ def _cells(row: PlacementRow) -> tuple[str, ...]:
 
 
 def _why_not(row: PlacementRow) -> str:
-    more = f"; and {len(row.details) - MOST_DETAILS} more" if len(row.details) > MOST_DETAILS else ""
-    return "; ".join(row.details[:MOST_DETAILS]) + more if row.details else ", ".join(row.reasons)
+    return in_few_words(row.details) if row.details else ", ".join(row.reasons)

@@ -9,6 +9,7 @@ import msgspec
 from herder.api.problems import printable
 
 GAP = "   "
+MOST_DETAILS = 4
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -34,3 +35,9 @@ def _lines(part: Part) -> list[str]:
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def in_few_words(details: Sequence[str]) -> str:
+    """Of one row; -o json has them all."""
+    more = f"; and {len(details) - MOST_DETAILS} more" if len(details) > MOST_DETAILS else ""
+    return "; ".join(details[:MOST_DETAILS]) + more

@@ -119,13 +119,15 @@ async def test_every_node_is_shown_with_its_reason(api: Api, engine: Engine, nam
     _, lines, _ = await _explain(engine, namespace, "target", "web", "-o", "yaml")
     found = yaml.safe_load("\n".join(lines))
     assert (found["name"], found["nodeName"], found["notMigratable"], found["impossible"]) == ("web", source, None, None)
-    assert {"node": cordoned, "fits": False, "why": "is cordoned", "score": None} in found["nodes"]
+    assert {"node": cordoned, "fits": False, "why": "is cordoned", "score": None, "details": []} in found["nodes"]
 
 
 async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_herder_up_left_here(
     api: Api, engine: Engine, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
-    body = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"place": "2"}}}
+    # Of a scheduler that is not there: a real cluster would place it meanwhile.
+    spec: Json = {"schedulerName": "nobody", "containers": [{"name": "c", "image": "i"}], "nodeSelector": {"place": "2"}}
+    body = {"metadata": {"name": "web"}, "spec": spec}
     (await api.create(PODS, body, namespace)).ok  # noqa: B018
     kubeconfig = yaml.safe_load(engine.kubeconfig.read_text())
     for context in kubeconfig["contexts"]:

@@ -40,10 +40,16 @@ class MigrationExplanation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def explain_migration(
-    instance: VirtualMachineInstance, document: Document, added: Added, snapshot: Snapshot, cluster: ClusterMigrationSettings
+    instance: VirtualMachineInstance,
+    document: Document,
+    added: Added,
+    snapshot: Snapshot,
+    cluster: ClusterMigrationSettings,
+    *,
+    detailed: bool = False,
 ) -> MigrationExplanation:
-    """`document` is the instance as it is written."""
-    found = explain_target(asked_about(instance, document, added), snapshot)
+    """`document` is the instance as it is written; `detailed` is for those who may read nodes."""
+    found = explain_target(asked_about(instance, document, added), snapshot, detailed=detailed)
     status = instance.status
     return MigrationExplanation(
         namespace=instance.namespace,

@@ -2,6 +2,7 @@
 
 merging.py  what a migration adds, AND what the machine asks for: the target pod's affinity
 nodes.py    every node, judged by the scheduler's rules
+details.py  of each node the very selector, feature, taint or amount that says no
 answers.py  a row per node, the sentence for the status, and whether waiting is any use
 words.py    the words for all of it
 written.py  what people write on the command line, as a term

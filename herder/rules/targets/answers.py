@@ -7,6 +7,7 @@ import numpy as np
 
 from herder.api import labels, reasons
 from herder.rules.placement import Snapshot
+from herder.rules.targets.details import Details, details_of
 from herder.rules.targets.merging import Impossible, contradiction
 from herder.rules.targets.nodes import Asked, Judged, Masks, judge_nodes, masks_of
 from herder.rules.targets.words import OTHER_CPU, OTHER_RUNTIME, OWN_RULES, SOURCE, Phrase, excluded, sentence
@@ -17,6 +18,8 @@ class TargetRow(msgspec.Struct, frozen=True, gc=False):
     fits: bool
     why: str = ""
     score: float | None = None
+    # The very selector, feature, taint or amount that says no; empty unless it was asked for.
+    details: tuple[str, ...] = ()
 
 
 class TargetExplanation(msgspec.Struct, frozen=True):
@@ -29,10 +32,10 @@ class TargetExplanation(msgspec.Struct, frozen=True):
     rows: tuple[TargetRow, ...]
 
 
-def explain_target(asked: Asked, snapshot: Snapshot) -> TargetExplanation:
-    """Those that fit, best first, then the others by name."""
+def explain_target(asked: Asked, snapshot: Snapshot, *, detailed: bool = False) -> TargetExplanation:
+    """Those that fit, best first, then the others by name. `detailed` is for those who may read nodes."""
     judged = judge_nodes(asked, snapshot)
-    rows = tuple(_rows(judged, snapshot))
+    rows = tuple(_rows(judged, snapshot, details_of(asked, judged, snapshot) if detailed else {}))
     return TargetExplanation(judged.decision.node, _summary(judged, snapshot), impossible(asked, snapshot), rows)
 
 
@@ -94,7 +97,7 @@ def _summary(judged: Judged, snapshot: Snapshot) -> str:
     return sentence(int(np.count_nonzero(judged.decision.fitting)), len(snapshot.nodes), judged.counted())
 
 
-def _rows(judged: Judged, snapshot: Snapshot) -> list[TargetRow]:
+def _rows(judged: Judged, snapshot: Snapshot, details: Details) -> list[TargetRow]:
     nodes, decision = snapshot.nodes, judged.decision
     scores = decision.scores if decision.scores is not None else np.zeros(nodes.capacity)
     there = np.flatnonzero(nodes.alive)
@@ -104,5 +107,8 @@ def _rows(judged: Judged, snapshot: Snapshot) -> list[TargetRow]:
     made: list[TargetRow] = []
     for row, number in zip(there[places].tolist(), judged.numbers[there[places]].tolist(), strict=True):
         name = nodes.offers[row].name
-        made.append(TargetRow(name, False, words[number]) if number else TargetRow(name, True, "", float(scores[row])))
+        if number:
+            made.append(TargetRow(name, False, words[number], details=details.get(row, ())))
+        else:
+            made.append(TargetRow(name, True, "", float(scores[row])))
     return made

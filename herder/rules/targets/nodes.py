@@ -98,16 +98,24 @@ def masks_of(asked: Asked, snapshot: Snapshot) -> Masks:
     return Masks(
         own=allowed_nodes(lasting, snapshot) & nodes.alive,
         added=_by_term(asked.added.as_term(), snapshot),
-        runtime=_by_tests([test for test in asked.extra if test["key"] == labels.RUNTIME], snapshot),
-        cpu=_by_tests([test for test in asked.extra if test["key"] != labels.RUNTIME], snapshot),
+        runtime=_by_tests(runtime_tests(asked), snapshot),
+        cpu=_by_tests(cpu_tests(asked), snapshot),
         source=source,
     )
+
+
+def runtime_tests(asked: Asked) -> list[Document]:
+    return [test for test in asked.extra if test["key"] == labels.RUNTIME]
+
+
+def cpu_tests(asked: Asked) -> list[Document]:
+    return [test for test in asked.extra if test["key"] != labels.RUNTIME]
 
 
 def judge_nodes(asked: Asked, snapshot: Snapshot) -> Judged:
     """The scheduler's decision about the pod as it would be made, in words that tell what is due to this migration."""
     masks = masks_of(asked, snapshot)
-    decision = decide(_target(asked), snapshot, RULES)
+    decision = decide(target_needs(asked), snapshot, RULES)
     phrases, numbers = [Phrase("fits", "fit")], np.zeros(snapshot.nodes.capacity, dtype=np.int32)
     open_ = snapshot.nodes.alive & ~decision.fitting
 
@@ -161,7 +169,7 @@ def _combinations(said: dict[str, Mask], open_: Mask) -> Iterable[tuple[Phrase, 
             yield refused([reason for place, reason in enumerate(said) if code >> place & 1]), codes == code
 
 
-def _target(asked: Asked) -> Needs:
+def target_needs(asked: Asked) -> Needs:
     """What the target pod will ask for."""
     own = needs_of(asked.pod)
     affinity = asked.pod.spec.affinity

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from herder.api.core import Pod
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.api.labels import RUNTIME, SCHEDULABLE
+from herder.api.labels import CPU_FEATURE, RUNTIME, SCHEDULABLE
 from herder.api.node_selector import NodeSelector, NodeSelectorTerm
 from herder.rules.placement import RULES, decide, needs_of
 from herder.rules.targets import Added, Asked, added_by, asked_of, constrained, explain_target, impossible, why_waiting
@@ -322,3 +322,33 @@ def test_an_instance_is_asked_about_as_its_own_pod() -> None:
     question = asked_of(written, Added({}, {"x": "y"}))
     assert (question.source, question.pod.spec.node_selector["disktype"]) == ("a", "ssd")
     assert question.pod.spec.containers and question.pod.spec.containers[0].resources.requests["memory"]
+
+
+# --- in detail -------------------------------------------------------------------------------------------------------------------
+
+
+def test_each_node_names_the_very_thing_that_says_no_to_those_who_may_read_nodes() -> None:
+    cpu = [{"key": f"{CPU_FEATURE}{name}", "operator": "In", "values": ["true"]} for name in ("aes", "avx512f")]
+    both = {f"{CPU_FEATURE}aes": "true", f"{CPU_FEATURE}avx512f": "true", "disktype": "ssd", "zone": "z"}
+    taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+    cluster = Cluster(
+        node("elsewhere", labels={**both, "zone": "y"}),
+        node("full", labels=both, cpu="1"),
+        node("lacking", labels={**both, f"{CPU_FEATURE}avx512f": "false"}),
+        node("slow", labels={**both, "disktype": "hdd"}),
+        node("source", labels=both),
+        node("tainted", labels=both, taints=[taint]),
+    )
+    wants = msgspec.convert(pod(nodeSelector={"disktype": "ssd"}, requests={"cpu": "2"}), Pod)
+    added = Added({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]})
+    asked = Asked(wants, added, "source", tuple(cpu))
+    told = {row.node: list(row.details) for row in explain_target(asked, cluster.snapshot, detailed=True).rows}
+    assert told == {
+        "elsewhere": ["zone In (z): the node has zone=y"],
+        "full": ["Insufficient cpu: 2 requested, 1 of 1 free"],
+        "lacking": ["avx512f"],
+        "slow": ["nodeSelector disktype=ssd: the node has disktype=hdd"],
+        "source": [],
+        "tainted": ["taint k=v:NoSchedule is not tolerated"],
+    }
+    assert not any(row.details for row in explain_target(asked, cluster.snapshot).rows)
