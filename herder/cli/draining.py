@@ -7,35 +7,43 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from herder.cli.asking import GUESTS_STAY, Refusal, Where, asks_a_cluster, connected
+from herder.cli.asking import GUESTS_STAY, WRONG_USE, Refusal, Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
+from herder.cli.output import output_option, show
 from herder.cli.timeouts import DRAINS as PATIENCE
 from herder.cli.timeouts import chosen, timeout_option, within
 
 if TYPE_CHECKING:
     from herder.api.kinds import VirtualMachineInstanceMigration
+    from herder.cli.output import Format
     from herder.cli.progress import Row
+    from herder.cli.tables import Part
     from herder.kube.client import Client
     from herder.kube.resources import Key
+    from herder.rules.drains import DrainPlan
 
 MOST_NAMED = 20
 
 
 @cli.command()
-@click.argument("node", metavar="NODE")
+@click.argument("node", metavar="NODE", shell_complete=names_of("node"))
 @click.option("--plan", is_flag=True, help="Only show who would go where. Nothing is changed.")
+@output_option
 @click.option("--no-wait", is_flag=True, help="Mark the node, and do not wait until it is empty.")
 @timeout_option(PATIENCE)
 @asks_a_cluster
-async def drain(where: Where, node: str, plan: bool, no_wait: bool, timeout: float | None) -> None:
+async def drain(where: Where, node: str, plan: bool, output: Format | None, no_wait: bool, timeout: float | None) -> None:
     """Move all guests off NODE, within the limits of the cluster, and let no new ones come.
 
     Pods that run no guest are left alone: `kubectl drain` is for those. Ends with 0 when the node is empty, with 10 when those that
     are left cannot leave, and with 9 when the time is up; it goes on then.
     """
+    if output is not None and not plan:
+        raise Refusal("-o: is for --plan, which alone has an answer; without it a node is drained", WRONG_USE)
     async with connected(where) as (client, _):
         if plan:
-            await _show_plan(client, node)
+            show(await _plan(client, node), _plan_text, output)
             return
         await _taint(client, node, wanted=True)
         if not no_wait:
@@ -43,7 +51,7 @@ async def drain(where: Where, node: str, plan: bool, no_wait: bool, timeout: flo
 
 
 @cli.command()
-@click.argument("node", metavar="NODE")
+@click.argument("node", metavar="NODE", shell_complete=names_of("node"))
 @asks_a_cluster
 async def undrain(where: Where, node: str) -> None:
     """Let guests come to NODE again. Migrations that have not begun are taken back."""
@@ -131,14 +139,13 @@ def _named(rows: list[Row]) -> str:
     return "; ".join(f"{row.name}: {row.text}" for row in rows[:MOST_NAMED]) + more
 
 
-async def _show_plan(client: Client, name: str) -> None:
+async def _plan(client: Client, name: str) -> DrainPlan:
     import msgspec
 
     from herder.cli.emptying import guests_on
     from herder.cli.placement import gather
-    from herder.cli.tables import table
     from herder.kube.resources import INSTANCES, NODES, Key
-    from herder.rules.drains import Leaving, plan_drain
+    from herder.rules.drains import DrainPlan, Leaving, plan_drain
     from herder.rules.placement.gather import snapshot_of
 
     node = await client.get(NODES, Key("", name))
@@ -151,9 +158,13 @@ async def _show_plan(client: Client, name: str) -> None:
         for key in [Key(one.namespace, one.name)]
     ]
     rows = plan_drain(node, guests, snapshot_of(everything), cluster.node_drain_taint_key, cluster.eviction_strategy)
-    if not rows:
-        click.echo(f"there are no guests on {name}")
-        return
-    cells = [(row.namespace, row.name, row.target or "stays", row.why) for row in rows]
-    for line in table([("NAMESPACE", "VM", "TO", "WHY"), *cells]):
-        click.echo(line)
+    return DrainPlan(name, tuple(rows))
+
+
+def _plan_text(plan: DrainPlan) -> list[Part]:
+    from herder.cli.tables import Table
+
+    if not plan.guests:
+        return [f"there are no guests on {plan.node}"]
+    rows = [(row.namespace, row.name, row.target or "stays", row.why) for row in plan.guests]
+    return [Table(("NAMESPACE", "VM", "TO", "WHY"), rows)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
 from herder.cli.timeouts import MACHINES as PATIENCE
 from herder.cli.timeouts import chosen, timeout_option, within
@@ -43,7 +44,7 @@ def _add(verb: Verb) -> None:
     made = asks_a_cluster(command)
     made = timeout_option(PATIENCE)(made)
     made = click.option("--wait", is_flag=True, help="Follow it until it is so, or cannot be.")(made)
-    cli.command(verb)(click.argument("machine", metavar="VM")(made))
+    cli.command(verb)(click.argument("machine", metavar="VM", shell_complete=names_of("vm"))(made))
 
 
 async def ask(verb: Verb, where: Where, name: str, wait: bool, timeout: float | None) -> None:

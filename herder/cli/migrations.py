@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
+from herder.cli.completion import names_of
 from herder.cli.main import cli
 from herder.cli.timeouts import MIGRATIONS as PATIENCE
 from herder.cli.timeouts import chosen, timeout_option, within
@@ -20,8 +21,13 @@ PRIORITIES = ("system-critical", "user-triggered", "system-maintenance")
 
 
 @cli.command()
-@click.argument("machine", metavar="VM")
-@click.option("--to", metavar="NODE", help="Only to this node.  [default: wherever the scheduler finds best]")
+@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@click.option(
+    "--to",
+    metavar="NODE",
+    help="Only to this node.  [default: wherever the scheduler finds best]",
+    shell_complete=names_of("node"),
+)
 @click.option("--selector", metavar="EXPR", help="Only to nodes with these labels, as for kubectl -l.")
 @click.option("--priority", type=click.Choice(PRIORITIES), default="user-triggered", show_default=True, help="Who goes first.")
 @click.option("--wait", is_flag=True, help="Follow it until it is over.")
@@ -53,7 +59,7 @@ async def migrate(
 
 
 @cli.command()
-@click.argument("name", metavar="VM|MIGRATION")
+@click.argument("name", metavar="VM|MIGRATION", shell_complete=names_of("vm", "migration"))
 @click.option("--wait", is_flag=True, help="Follow it until it is over.")
 @timeout_option(PATIENCE)
 @asks_a_cluster

@@ -21,7 +21,7 @@ V = TypeVar("V")
 Format = Literal["json", "yaml"]
 FORMATS = ("json", "yaml")
 # Of cells that say nothing else.
-STYLES = {"yes": "green", "no": "red"}
+STYLES = {"yes": "green", "no": "red", "stays": "yellow"}
 
 output_option = click.option(
     "-o",

@@ -44,6 +44,13 @@ class DrainRow(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+class DrainPlan(msgspec.Struct, frozen=True):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
+    node: str
+    guests: tuple[DrainRow, ...]
+
+
 def plan_drain(node: Node, guests: list[Leaving], snapshot: Snapshot, key: str, default: EvictionStrategy) -> list[DrainRow]:
     """One after the other: each takes room from those that come after it. The snapshot is changed."""
     offer = Offer.of(node)

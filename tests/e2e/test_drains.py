@@ -1,5 +1,6 @@
 """`herder drain` and `herder undrain`: a herd of its own, because a node is emptied."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def test_a_node_is_planned_emptied_and_taken_back(herd: Up, kubectl_program: Pat
     planned = herder("drain", crowded, "--plan").splitlines()
     assert planned[0].split() == ["NAMESPACE", "VM", "TO", "WHY"]
     assert {line.split()[2] for line in planned[1:]} == {empty}
+    document = json.loads(herder("drain", crowded, "--plan", "-o", "json"))
+    assert (document["node"], {guest["target"] for guest in document["guests"]}) == (crowded, {empty})
+    assert len(document["guests"]) == len(planned) - 1
+    without = herder.run("drain", crowded, "-o", "json")
+    assert (without.code, without.out) == (2, ""), "who wants an answer does not drain a node"
     assert "kubevirt.io/drain" not in kubectl("get", "node", crowded, "-o", "jsonpath={.spec.taints}"), "a plan changes nothing"
     lines = herder("drain", crowded, "--timeout", "120").splitlines()
     there = places(kubectl)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
+from herder.app.main import cli
 from tests.e2e.program import until
 from tests.engines.embedded import find_program
 
@@ -81,6 +84,27 @@ def test_a_kubeconfig_that_cannot_be_read_is_not_mentioned(tmp_path: Path) -> No
 def test_contexts_are_completed_but_for_names_that_a_shell_would_run(tmp_path: Path) -> None:
     kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     assert completed("herder logs --context ", tmp_path).stdout.split() == ["plain,here", "plain,there"]
+
+
+def _commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def test_every_name_of_something_in_the_cluster_can_be_completed() -> None:
+    names = {"VM", "VMI", "NODE", "POD|VM", "[NODE|VM]", "VM|MIGRATION"}
+    asked = [(name, one) for name, command in _commands(cli) for one in command.params if one.metavar in names]
+    assert len(asked) >= 15
+    assert [(name, one.name) for name, one in asked if getattr(one, "_custom_shell_complete") is None] == []  # noqa: B009
+
+
+def test_every_command_that_explains_has_its_answer_as_a_document() -> None:
+    with_answers = [(name, one) for name, one in _commands(cli) if name.startswith("explain ") or name == "drain"]
+    assert len(with_answers) == 6
+    assert [name for name, one in with_answers if not any("-o" in parameter.opts for parameter in one.params)] == []
 
 
 def test_help_and_completion_load_nothing_that_takes_long() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from herder.rules.drains import DrainPlan, DrainRow
 from herder.rules.migratability.baseline import Baseline, Change
 from herder.rules.migratability.explain import ClusterLevels, GuestTakers, LevelRow, NodeTakers, TakerRow
 from herder.rules.migration.explain import MigrationExplanation
@@ -46,6 +47,8 @@ def _documented() -> list[tuple[str, list[str]]]:
                 ("… `nodes`", TakerRow),
                 ("`explain baseline`", Baseline),
                 ("… `changes`", Change),
+                ("`drain NODE --plan`", DrainPlan),
+                ("… `guests`", DrainRow),
             )
         )
     ],
