@@ -16,7 +16,7 @@ from tests.engines.credentials import bind, rule, sign, user, with_certificate
 from tests.engines.engine import Engine
 from tests.engines.resources import CLUSTER_ROLES, NAMESPACES, NODES
 from tests.machines.herd import INSTANCES, Herd, Json, condition
-from tests.machines.migrations import POLICIES, Movers, named
+from tests.machines.migrations import MIGRATIONS, POLICIES, Movers, named
 
 REVIEWS = resource_of(registry.REVIEW)
 SEE_MACHINES = rule("list", "virtualmachines", "kubevirt.io")
@@ -95,6 +95,9 @@ async def test_a_migrator_of_one_namespace_is_told_where_a_machine_could_go(
     assert (told[other], told[source]) == (found[other], found[source])
     nowhere = await run(herder, "explain", "target", "vm/vm", "--to", "nowhere")
     assert nowhere[1].startswith("A migration would fail at once: NodeNotFound: ")
+    refused = await asyncio.to_thread(herder.refused, "migrate", "vm", "--to", "nowhere")
+    assert "no node can take vm, so no migration was made: NodeNotFound: " in refused
+    assert (await api.list(MIGRATIONS, namespace)).items == []
     assert (await api.list(REVIEWS, namespace)).items == [], "whoever asked has tidied up"
 
 
