@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 
 from herder.app.data_directory import DataDirectory
+from herder.kit.tasks import watched
 
 # Seconds for a process to answer. A loop that is busy answers within that; whoever scrapes has ten times as long.
 PATIENCE = 1.0
@@ -44,7 +45,7 @@ class Scraper:
     async def scrape(self) -> Texts:
         """All at once. Who asks while they are being asked gets the same answer: however many ask, each process is asked once."""
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask_all())
+            self._asking = watched(self._ask_all(), "asking the other processes for their numbers")
         return await asyncio.shield(self._asking)
 
     async def _ask_all(self) -> Texts:

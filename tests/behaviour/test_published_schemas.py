@@ -52,4 +52,8 @@ async def test_objects_have_the_shape_that_is_published(api: Api, namespace: str
 
 @pytest.mark.parametrize("resource", [NAMESPACES, CLUSTER_ROLES], ids=lambda one: one.kind)
 async def test_lists_of_what_is_there_from_the_start_have_the_shape_that_is_published(api: Api, resource: Resource) -> None:
-    assert violations(await published(api, resource), resource, f"{resource.kind}List", (await api.list(resource)).ok) == []
+    listed = (await api.list(resource)).ok
+    # Not what other tests make: Kubernetes shows a role without rules with null in their place, whatever it publishes.
+    listed["items"] = [one for one in listed["items"] if one["metadata"]["name"].startswith(("kube-", "system:"))]
+    assert listed["items"]
+    assert violations(await published(api, resource), resource, f"{resource.kind}List", listed) == []

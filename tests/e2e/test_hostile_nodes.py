@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from herder.api import labels
 from tests.e2e.program import Up
 from tests.engines.api import Api, connect
 from tests.engines.embedded import find_program, read_kubeconfig
@@ -61,8 +62,10 @@ async def register(own: Engine, node: str, port: int) -> None:
 
 
 async def place(api: Api, pod: str, node: str) -> None:
+    """That of a machine: nobody is asked for the console of another."""
     body: dict[str, Any] = {"nodeName": node, "containers": [{"name": "compute", "image": "x"}]}
-    (await api.create(PODS, {"metadata": {"name": pod}, "spec": body}, "default")).ok  # noqa: B018
+    metadata = {"name": pod, "annotations": {labels.GUEST: "{}"}}
+    (await api.create(PODS, {"metadata": metadata, "spec": body}, "default")).ok  # noqa: B018
 
 
 def log_of(pod: str) -> str:

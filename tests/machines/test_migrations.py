@@ -30,7 +30,9 @@ async def movers(herd: Herd, unique: Callable[..., str]) -> AsyncIterator[Movers
 async def impatient(api: Api) -> None:
     """The same for all tests that ask: they share the cluster."""
     await api.create(NAMESPACES, {"metadata": {"name": "kubevirt"}})
-    wanted = {"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind, "spec": {"configuration": CLUSTER}}
+    metadata = {"name": "kubevirt", "namespace": "kubevirt"}
+    kind = {"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind}
+    wanted = {**kind, "metadata": metadata, "spec": {"configuration": CLUSTER}}
     applied = await api.patch(SETTINGS, "kubevirt", wanted, "kubevirt", kind="apply", fieldManager="tests")
     assert applied.code in (200, 201), applied.body
 

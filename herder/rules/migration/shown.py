@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from herder.api import reasons
 from herder.api.kinds import VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.rules.migration.phases import phase_of, source_of
@@ -39,6 +40,9 @@ def standing(migration: VirtualMachineInstanceMigration) -> str:
     fails = failing(status.conditions if status else None)
     source = status if status is not None and status.reason else fails
     why = " ".join(part for part in ((source.reason, source.message) if source else ()) if part)
+    if phase == "Running" and status is not None and status.reason in reasons.MIGRATION_FAILURES:
+        # Why is said once, when it is over.
+        why = "it is being called off"
     target = f" to {status.target_node}" if status is not None and status.target_node else ""
     return f"{phase}{target}" + (f": {why}" if why else "")
 

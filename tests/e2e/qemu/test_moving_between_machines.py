@@ -71,8 +71,8 @@ def test_until_its_certificate_is_approved_a_node_says_how_to_do_that(site: Site
     request = until(lambda: requested(site, target), "nothing was asked for", PATIENCE)
     told = site.herder.run("migrate", "counter", "--wait")
     assert told.code != 0
-    assert f"agents of other nodes cannot reach that of node {target}" in told.out
-    assert f"kubectl certificate approve {request}" in told.out
+    assert f"agents of other nodes cannot reach that of node {target}" in told.err
+    assert f"kubectl certificate approve {request}" in told.err
 
 
 def test_a_guest_moves_there_and_back_over_tls_without_missing_a_tick(signed: Site) -> None:

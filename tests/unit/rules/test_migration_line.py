@@ -40,6 +40,12 @@ def test_what_keeps_a_migration_from_going_on_is_in_the_line() -> None:
     assert shown(reported("Scheduling", conditions=[fails])) == ["Scheduling: Forbidden exceeded quota"]
 
 
+def test_why_a_migration_fails_is_not_said_before_it_has_failed() -> None:
+    """It is said when it is over, and once is enough."""
+    told = reported(targetNode="node-2", reason="TargetPodFailed", message="target pod x ended; the source is being told")
+    assert shown(told) == ["Running to node-2: it is being called off"]
+
+
 def test_all_that_is_known_of_a_copy_is_in_the_line() -> None:
     copied = {
         "percent": 50,
