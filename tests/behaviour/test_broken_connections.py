@@ -14,6 +14,7 @@ from tests.behaviour.manifests import config_map
 from tests.engines.engine import Engine
 
 
+@pytest.mark.slow
 async def test_a_watch_whose_server_goes_away_breaks_off_and_can_be_resumed(engine: Engine, namespace: str, tmp_path: Path) -> None:
     async with wire_to(engine.server) as wire:
         cluster = cluster_of(engine, server=f"https://127.0.0.1:{wire.port}")

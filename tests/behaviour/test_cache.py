@@ -88,6 +88,7 @@ async def test_a_write_that_the_selection_leaves_out_is_seen_within_seconds(clie
         assert cache.keys() == (Key(namespace, "a"),)
 
 
+@pytest.mark.slow
 async def test_a_second_cache_of_many_objects_has_them_all(client: Client, namespace: str) -> None:
     names = [f"m-{number:03d}" for number in range(120)]
     async with running(client, Selection(namespace)) as cache:

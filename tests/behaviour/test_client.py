@@ -114,6 +114,7 @@ async def test_a_pod_is_bound_by_its_subresource(client: Client, namespace: str)
     assert (await client.get(PODS, Key(namespace, "p"))).spec.node_name == "somewhere"
 
 
+@pytest.mark.slow
 async def test_a_watch_says_what_happened_and_ends_when_the_server_ends_it(client: Client, namespace: str) -> None:
     start = (await client.list(CONFIG_MAPS, Selection(namespace))).resource_version
     await client.create(CONFIG_MAPS, config_map("a"), namespace)

@@ -60,6 +60,7 @@ def bash(engine: Engine, tmp_path: Path) -> Iterator[Bash]:
     started.end()
 
 
+@pytest.mark.slow
 async def test_tab_completes_commands_flags_and_names_of_the_cluster(
     api: Api, bash: Bash, namespace: str, unique: Callable[..., str]
 ) -> None:

@@ -205,12 +205,14 @@ def test_a_kubeconfig_that_cannot_be_used_is_said_in_a_sentence(tmp_path: Path) 
         assert str(path) in said
 
 
+@pytest.mark.slow
 def test_times_that_could_make_two_leaders_are_refused(engine: Engine) -> None:
     code, said = _refused("--kubeconfig", str(engine.kubeconfig), "--lease-duration", "5")
     assert code == 2
     assert said.startswith("herder: the renew deadline is 10 s; less than the lease duration of 5 s is right")
 
 
+@pytest.mark.slow
 def test_a_user_who_may_not_is_told_what_is_missing(engine: Engine, tmp_path: Path) -> None:
     pair = sign(engine, tmp_path, "nobody-in-particular")
     kubeconfig = tmp_path / "kubeconfig"

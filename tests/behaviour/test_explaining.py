@@ -63,6 +63,7 @@ async def _instance(api: Api, namespace: str, node: str = "", **labels: str) -> 
     (await api.patch(INSTANCES, "web", {"status": {"phase": "Running", "nodeName": node}}, namespace, "status")).ok  # noqa: B018
 
 
+@pytest.mark.slow
 async def test_every_policy_is_shown_with_the_reason_why_it_applies_or_not(
     api: Api, engine: Engine, namespace: str, unique: Unique
 ) -> None:
@@ -107,6 +108,7 @@ async def nodes(api: Api, unique: Unique) -> AsyncIterator[list[str]]:
         await api.delete(NODES, name)
 
 
+@pytest.mark.slow
 async def test_every_node_is_shown_with_its_reason(api: Api, engine: Engine, namespace: str, nodes: list[str]) -> None:
     source, cordoned, free = nodes
     await _instance(api, namespace, source)
@@ -122,6 +124,7 @@ async def test_every_node_is_shown_with_its_reason(api: Api, engine: Engine, nam
     assert {"node": cordoned, "fits": False, "why": "is cordoned", "score": None, "details": []} in found["nodes"]
 
 
+@pytest.mark.slow
 async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_herder_up_left_here(
     api: Api, engine: Engine, namespace: str, nodes: list[str], tmp_path: Path
 ) -> None:
@@ -147,6 +150,7 @@ async def test_placement_is_explained_in_the_namespace_of_the_kubeconfig_that_he
     assert row["details"] == ["nodeSelector place=2: the node has place=0"]
 
 
+@pytest.mark.slow
 async def test_a_target_that_cannot_be_is_told_from_one_that_may_pass(
     api: Api, engine: Engine, namespace: str, nodes: list[str]
 ) -> None:
@@ -163,6 +167,7 @@ async def test_a_target_that_cannot_be_is_told_from_one_that_may_pass(
     assert (await api.list(MIGRATIONS, namespace)).ok["items"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "code", "words"),
     [

@@ -88,6 +88,7 @@ async def in_phase(api: Api, namespace: str, name: str, phase: str) -> Json:
     return await eventually(look, patience=60)
 
 
+@pytest.mark.slow
 async def test_it_registers_its_node_ready_and_closed_to_strangers(api: Api, program: Program) -> None:
     program.start("--capacity", "cpu=2,memory=4Gi")
     node = await ready(api, program.name)
@@ -104,6 +105,7 @@ async def test_it_registers_its_node_ready_and_closed_to_strangers(api: Api, pro
     assert lease["spec"]["holderIdentity"] == program.name
 
 
+@pytest.mark.slow
 async def test_how_often_it_says_that_it_is_there_can_be_chosen_and_where_it_tells_its_numbers(api: Api, program: Program) -> None:
     (port,) = free_ports(1)
     program.start("--heartbeat", "0.5", "--metrics-listen", f"127.0.0.1:{port}")
@@ -133,6 +135,7 @@ async def test_how_often_it_says_that_it_is_there_can_be_chosen_and_where_it_tel
     await eventually(renewed, patience=8)
 
 
+@pytest.mark.slow
 async def test_without_its_taint_anything_may_come(api: Api, program: Program) -> None:
     program.start("--no-taint")
     await ready(api, program.name)
@@ -144,6 +147,7 @@ async def test_without_its_taint_anything_may_come(api: Api, program: Program) -
     await eventually(open_to_all, patience=60)
 
 
+@pytest.mark.slow
 async def test_it_runs_what_is_bound_to_it_and_lets_it_go(api: Api, program: Program, namespace: str) -> None:
     program.start()
     await ready(api, program.name)
@@ -157,6 +161,7 @@ async def test_it_runs_what_is_bound_to_it_and_lets_it_go(api: Api, program: Pro
     await eventually(gone, patience=60)
 
 
+@pytest.mark.slow
 async def test_killed_and_started_again_it_takes_up_its_guests(api: Api, program: Program, namespace: str) -> None:
     first = program.start()
     await ready(api, program.name)
@@ -171,6 +176,7 @@ async def test_killed_and_started_again_it_takes_up_its_guests(api: Api, program
     assert after["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
+@pytest.mark.slow
 async def test_told_to_stop_it_leaves_its_node_and_pods(api: Api, program: Program, namespace: str) -> None:
     first = program.start()
     await ready(api, program.name)
@@ -201,6 +207,7 @@ async def test_a_deleted_node_ends_its_guests_before_it_comes_back(api: Api, pro
     await in_phase(api, namespace, "next", "Running")
 
 
+@pytest.mark.slow
 async def test_the_identity_of_another_node_is_refused_with_a_sentence(engine: Engine, program: Program, tmp_path: Path) -> None:
     stranger = kubeconfig_of(engine, tmp_path, "stranger")
     run = program.start(kubeconfig=stranger)

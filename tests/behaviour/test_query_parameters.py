@@ -62,6 +62,7 @@ async def test_a_limit_below_zero_is_none(api: Api, three: str) -> None:
     assert (await api.request("GET", f"{three}?{LABELLED}&limit=-1")).names == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 async def test_whatever_is_no_clear_no_is_a_yes(api: Api, three: str) -> None:
     """A watch has a length of its own, and no timeout."""
     path = f"{three}?{LABELLED}&timeoutSeconds=1&timeout=invalid&watch="

@@ -52,6 +52,7 @@ async def test_initial_events_of_nothing_are_the_bookmark_alone(api: Api, namesp
         assert (only.type, only.object["metadata"]["annotations"]) == ("BOOKMARK", END)
 
 
+@pytest.mark.slow
 async def test_without_bookmarks_the_end_of_initial_events_is_not_marked(api: Api, namespace: str) -> None:
     await fill(api, namespace)
     async with api.watch(SECRETS, namespace, timeoutSeconds=1, **INITIAL) as watch:
@@ -114,6 +115,7 @@ async def test_cluster_wide_objects_are_watched(api: Api, unique: Callable[..., 
         assert (marked.type, marked.object["status"]["phase"]) == ("MODIFIED", "Terminating")
 
 
+@pytest.mark.slow
 async def test_a_watch_ends_after_its_timeout(api: Api, namespace: str) -> None:
     await fill(api, namespace)
     async with api.watch(SECRETS, namespace, timeoutSeconds=1) as watch:
@@ -127,6 +129,7 @@ async def test_a_watch_streams_json_in_chunks(api: Api, namespace: str) -> None:
         assert watch.answer.headers["Transfer-Encoding"] == "chunked"
 
 
+@pytest.mark.slow
 async def test_a_watch_from_the_future_is_silent_until_then(api: Api, namespace: str) -> None:
     last = await fill(api, namespace)
     future = str(int(last) + 1_000_000)

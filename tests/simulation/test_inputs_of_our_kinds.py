@@ -40,6 +40,7 @@ async def _prepare(simulation: Simulation, info: KindInfo) -> None:
         await simulation.client().create(_resource(INSTANCE), {"metadata": metadata, "spec": {"domain": {}}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("info", KINDS, ids=lambda info: info.kind)
 def test_every_field_is_refused_in_words_or_taken_and_there_is_a_way_back(info: KindInfo, seed: int) -> None:
     async def main(simulation: Simulation) -> Inputs:

@@ -24,6 +24,7 @@ MISTAKES: list[tuple[type[FlockController], type[OnWrite] | None, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mistake", "fault", "words"), MISTAKES, ids=lambda one: getattr(one, "__name__", ""))
 def test_the_matrix_finds_a_mistake(mistake: type[FlockController], fault: type[OnWrite] | None, words: str, seed: int) -> None:
     found = list(complaints(flocks(mistake, (make,)), seed, [fault] if fault else []))

@@ -4,6 +4,7 @@ import asyncio
 import random
 from typing import Any
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from herder.api import reasons
@@ -133,10 +134,12 @@ async def story(simulation: Simulation) -> None:
     assert not simulation.trace.errors()
 
 
+@pytest.mark.slow
 def test_every_outcome_is_counted_from_zero_and_nobody_stays_on_the_way(seed: int) -> None:
     simulate(seed, story, scenario.MOVED.kinds)
 
 
+@pytest.mark.slow
 def test_who_leads_no_more_counts_nobody(seed: int) -> None:
     async def main(simulation: Simulation) -> None:
         registry = CollectorRegistry()
@@ -155,6 +158,7 @@ def test_who_leads_no_more_counts_nobody(seed: int) -> None:
     simulate(seed, main, scenario.MOVED.kinds)
 
 
+@pytest.mark.slow
 def test_an_end_is_counted_once_although_no_answer_came_to_who_wrote_it(seed: int) -> None:
     async def main(simulation: Simulation) -> None:
         registry = CollectorRegistry()

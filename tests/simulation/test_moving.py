@@ -62,6 +62,7 @@ def test_whatever_happens_at_whichever_step(kind: Kind, happening: Happening, fi
     assert not found, "\n".join(found[:10])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("happening", happenings.ALL, ids=lambda one: one.__name__)
 def test_whatever_happens_at_some_step_of_each_kind(happening: Happening, first_seed: int) -> None:
     found = [one for kind in ALL if (one := problems(kind, first_seed, (_some_step(kind, happening, first_seed), happening)))]

@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from herder.kube.transport import Reply
 from tests.simulation.cluster import CONTROLLERS, NODES, controllers, node
@@ -33,6 +34,7 @@ class Needless:
         return reply
 
 
+@pytest.mark.slow
 def test_a_guest_is_started_and_moved_without_a_write_that_changes_nothing() -> None:
     async def main(simulation: Simulation) -> Needless:
         needless = Needless(simulation)

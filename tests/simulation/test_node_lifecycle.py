@@ -217,6 +217,7 @@ async def _is_gone(world: World, node: str, uid: str) -> bool:
     return found is None or found.uid != uid
 
 
+@pytest.mark.slow
 def test_a_machine_whose_node_is_deleted_while_it_lives_is_ended_there_before_it_starts_elsewhere(seed: int) -> None:
     """The agent is killed now and then; the ledger counts copies at every instant."""
 

@@ -16,6 +16,7 @@ def test_the_files_are_what_the_types_say() -> None:
     assert crds.stale(CHECKED_IN) == []
 
 
+@pytest.mark.slow
 def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     crds.write(tmp_path)
     first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -57,6 +57,7 @@ def test_each_shell_gets_its_script(shell: str, tmp_path: Path) -> None:
     assert SHELLS[shell] in said.stdout and "_HERDER_COMPLETE" in said.stdout
 
 
+@pytest.mark.slow
 def test_who_presses_tab_does_not_wait_for_a_server_that_says_nothing(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -64,6 +65,7 @@ def test_who_presses_tab_does_not_wait_for_a_server_that_says_nothing(tmp_path: 
     assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_credential_plugin_is_neither_heard_nor_asks_and_does_not_hold_up_who_presses_tab(tmp_path: Path) -> None:
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "IfAvailable"}
     started = tmp_path / "started"
@@ -74,6 +76,7 @@ def test_a_credential_plugin_is_neither_heard_nor_asks_and_does_not_hold_up_who_
     until(lambda: not _runs(int(started.read_text())), "the plugin has ended, too")
 
 
+@pytest.mark.slow
 def test_a_kubeconfig_that_cannot_be_read_is_not_mentioned(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text("no: [kubeconfig")
     for line in ("herder logs ", "herder logs --context "):

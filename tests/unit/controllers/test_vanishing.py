@@ -100,6 +100,7 @@ async def live(client: Client) -> None:
         await asyncio.sleep(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [1, 2, 3])
 def test_what_goes_while_it_is_written_to_is_nothing_to_be_alarmed_about(time: int) -> None:
     async def scenario() -> list[str]:

@@ -112,6 +112,7 @@ def test_what_is_told_often_before_it_is_written_is_one_write() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_after_some_minutes_of_silence_it_is_a_new_event() -> None:
     async def scenario(desk: Desk) -> None:
         desk.recorder.normal(thing(), "Waits", "For room.")
@@ -123,6 +124,7 @@ def test_after_some_minutes_of_silence_it_is_a_new_event() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_an_object_may_have_25_writes_at_once_and_then_one_in_five_minutes() -> None:
     async def scenario(desk: Desk) -> None:
         for number in range(40):
@@ -138,6 +140,7 @@ def test_an_object_may_have_25_writes_at_once_and_then_one_in_five_minutes() -> 
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_repetitions_above_the_limit_are_counted_and_go_with_the_next_write() -> None:
     async def scenario(desk: Desk) -> None:
         for _ in range(330):
@@ -252,6 +255,7 @@ def test_a_write_whose_answer_was_lost_is_one_event() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_an_event_that_has_gone_is_made_anew_with_its_count() -> None:
     async def scenario(desk: Desk) -> None:
         desk.recorder.normal(thing(), "Waits", "For room.")
@@ -276,6 +280,7 @@ def test_what_the_server_refuses_is_dropped_and_the_next_is_written() -> None:
     at_a_desk(scenario)
 
 
+@pytest.mark.slow
 def test_whatever_is_told_it_fits_and_never_fails_the_caller() -> None:
     async def scenario(desk: Desk) -> None:
         node = msgspec.json.decode(b'{"metadata":{"name":"node-1","uid":"n"}}', type=core.Node)

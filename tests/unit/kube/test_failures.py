@@ -186,6 +186,7 @@ def test_it_goes_also_when_another_process_succeeds() -> None:
     on_stage(scenario)
 
 
+@pytest.mark.slow
 def test_a_new_process_says_nothing_twice() -> None:
     async def scenario(stage: Stage) -> None:
         stage.controller.error = refused

@@ -267,6 +267,7 @@ def test_a_renewal_is_seen_even_where_the_clock_stands_still() -> None:
     on_a_field(scenario)
 
 
+@pytest.mark.slow
 def test_a_stopped_process_finds_out_before_it_writes() -> None:
     """It wakes after a minute in the middle of its work, before anything told it that its term is over."""
 

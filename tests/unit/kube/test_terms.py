@@ -92,6 +92,7 @@ async def _leader() -> AsyncGenerator[Leader]:
         yield Leader(place.line(), world)
 
 
+@pytest.mark.slow
 def test_who_leads_no_more_shows_no_queue_no_cache_and_no_pod_that_waits_and_the_next_term_shows_its_own() -> None:
     async def scenario() -> None:
         async with _leader() as leader:
@@ -114,6 +115,7 @@ def test_who_leads_no_more_shows_no_queue_no_cache_and_no_pod_that_waits_and_the
     in_virtual_time(scenario())
 
 
+@pytest.mark.slow
 def test_a_term_that_ended_before_anybody_worked_leaves_no_queue_behind() -> None:
     async def scenario() -> None:
         async with _leader() as leader:
@@ -126,6 +128,7 @@ def test_a_term_that_ended_before_anybody_worked_leaves_no_queue_behind() -> Non
     in_virtual_time(scenario())
 
 
+@pytest.mark.slow
 def test_queues_of_one_name_count_together() -> None:
     async def scenario() -> None:
         async with _leader() as leader, leader.term(), leader.term():

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
@@ -101,6 +102,7 @@ async def test_one_that_has_left_has_left_its_place() -> None:
         await eventually(empty)
 
 
+@pytest.mark.slow
 async def test_when_files_have_run_out_it_is_said_once_and_goes_on_when_there_are_some() -> None:
     """The listening socket of a process without a file to spare: the real error, of the real system call."""
     came: list[socket.socket] = []

@@ -206,6 +206,7 @@ async def test_what_goes_away_by_itself_is_over_as_soon_as_it_does(tmp_path: Pat
         await eventually(well, patience=30)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_run_here_fails_for_good(tmp_path: Path) -> None:
     async with node(tmp_path) as site:
         site.runtime.fails["start"] = Refused(reasons.UNSUPPORTED, "domain.devices.gpus: not here")
@@ -218,6 +219,7 @@ async def test_what_cannot_be_run_here_fails_for_good(tmp_path: Path) -> None:
         await site.is_gone()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["start", "prepare"])
 async def test_a_start_that_hangs_says_so_and_does_not_keep_its_pod_from_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
@@ -232,6 +234,7 @@ async def test_a_start_that_hangs_says_so_and_does_not_keep_its_pod_from_ending(
         await site.is_gone()
 
 
+@pytest.mark.slow
 async def test_starts_that_hang_keep_no_other_pod_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of them than the agent has workers."""
     monkeypatch.setattr(attempts, "PATIENCE", 0.1)
@@ -249,6 +252,7 @@ async def test_starts_that_hang_keep_no_other_pod_waiting(tmp_path: Path, monkey
         await site.runs("well")
 
 
+@pytest.mark.slow
 async def test_a_guest_whose_pod_is_gone_before_its_start_has_ended_does_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +282,7 @@ async def test_a_guest_whose_pod_is_gone_before_its_start_has_ended_does_not_run
         await eventually(nobody)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", list(ERRORS))
 async def test_what_the_power_button_meets_does_not_keep_a_guest_from_being_switched_off(tmp_path: Path, words: str) -> None:
     async with node(tmp_path) as site:
@@ -363,6 +368,7 @@ async def test_a_start_that_fails_is_not_tried_more_often_because_its_pod_change
         await site.is_gone()
 
 
+@pytest.mark.slow
 async def test_an_error_that_comes_again_and_again_is_logged_whole_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("herder.nodes.failures.FIRST_WAIT", 0.01)
     async with node(tmp_path) as site:
@@ -390,6 +396,7 @@ class Stubborn(Scripted):
         await super().remove(guest)
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_removed_keeps_neither_the_others_nor_the_node_and_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

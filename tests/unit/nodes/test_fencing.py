@@ -86,6 +86,7 @@ async def phase(inside: Inside) -> Any:
     return (await inside.ask("GET", "/api/v1/namespaces/default/pods/p"))[1]["status"]["phase"]
 
 
+@pytest.mark.slow
 async def test_guests_of_pods_that_are_gone_end_before_the_node_is_there(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         runtime = Outliving(inside)
@@ -94,6 +95,7 @@ async def test_guests_of_pods_that_are_gone_end_before_the_node_is_there(tmp_pat
             assert runtime.removed == [("gone", False)]
 
 
+@pytest.mark.slow
 async def test_a_node_that_was_deleted_while_its_agent_was_away(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         runtime = Outliving(inside)
@@ -109,6 +111,7 @@ async def test_a_node_that_was_deleted_while_its_agent_was_away(tmp_path: Path) 
             assert runtime.guests() == []
 
 
+@pytest.mark.slow
 async def test_a_node_that_is_still_there_keeps_its_guests(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         runtime = Outliving(inside)
@@ -124,6 +127,7 @@ async def test_a_node_that_is_still_there_keeps_its_guests(tmp_path: Path) -> No
             assert (runtime.removed, runtime.guests()) == ([], [uid])
 
 
+@pytest.mark.slow
 async def test_a_node_that_somebody_made_again_is_another_one(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         runtime = Outliving(inside)
@@ -209,6 +213,7 @@ async def test_a_node_that_is_deleted_stays_until_its_last_guest_has_ended(tmp_p
             assert runtime.removed == [(uid, True)], "it was ended while its Node was there"
 
 
+@pytest.mark.slow
 async def test_an_agent_that_is_restarted_meanwhile_goes_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "PATIENCE", 0.1)
     async with engine_inside(tmp_path) as inside:
@@ -224,6 +229,7 @@ async def test_an_agent_that_is_restarted_meanwhile_goes_on_with_it(tmp_path: Pa
             assert (await node_of(inside) or {})["metadata"]["uid"] != (first or {})["metadata"]["uid"]
 
 
+@pytest.mark.slow
 async def test_nothing_is_started_on_a_node_that_is_being_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaving, "PATIENCE", 0.1)
     async with engine_inside(tmp_path) as inside:
@@ -250,6 +256,7 @@ async def test_nothing_is_started_on_a_node_that_is_being_deleted(tmp_path: Path
             assert [guest for guest, _ in runtime.removed] == [first]
 
 
+@pytest.mark.slow
 async def test_a_finalizer_that_somebody_takes_away_comes_back(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside, running(inside, Outliving(inside)):
         assert (await node_of(inside) or {})["metadata"]["finalizers"] == [labels.NODE_FINALIZER]
@@ -264,6 +271,7 @@ async def test_a_finalizer_that_somebody_takes_away_comes_back(tmp_path: Path) -
         await eventually(back)
 
 
+@pytest.mark.slow
 async def test_a_node_may_not_touch_the_finalizers_of_others(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "finalizers": ["example.com/other"]}}

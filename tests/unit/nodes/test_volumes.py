@@ -134,6 +134,7 @@ async def test_what_was_a_qcow2_before_formats_were_recorded_waits_until_somebod
     assert await rig.resolve(persistentVolumeClaim={"claimName": "disk"}) == FileVolume(file, format="qcow2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"{", b"\0" * 64, b'{"format":"vmdk"}', b"[]", None])
 async def test_a_record_that_cannot_be_read_is_waited_for_and_kept(rig: Rig, content: bytes | None) -> None:
     await rig.claim("disk", f"/herder/volumes/{FIRST}")

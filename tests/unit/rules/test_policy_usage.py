@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STEPS, max_size=25))
 def test_the_counts_are_what_counting_anew_finds_and_every_change_is_told(steps: list[tuple[Any, ...]]) -> None:
     usage = Usage()

@@ -16,6 +16,7 @@ from tests.unit.scheduler.place import Town, play, rest
 WEB = {"app": "web"}
 
 
+@pytest.mark.slow
 def test_a_pod_of_ours_is_bound_and_an_event_says_where() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")
@@ -28,6 +29,7 @@ def test_a_pod_of_ours_is_bound_and_an_event_says_where() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_pods_of_other_schedulers_are_left_alone() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")
@@ -81,6 +83,7 @@ def test_while_nothing_changes_a_waiting_pod_is_not_looked_at_again() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_without_any_node_pods_wait_for_the_first() -> None:
     async def scenario(town: Town) -> None:
         await town.pod("p")
@@ -93,6 +96,7 @@ def test_without_any_node_pods_wait_for_the_first() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_room_that_becomes_free_goes_to_the_more_important() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", cpu="2")
@@ -111,6 +115,7 @@ def test_room_that_becomes_free_goes_to_the_more_important() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_decisions_stand_on_those_before_although_their_binds_are_still_on_the_way() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", "b", cpu="2")
@@ -124,6 +129,7 @@ def test_decisions_stand_on_those_before_although_their_binds_are_still_on_the_w
     play(scenario)
 
 
+@pytest.mark.slow
 def test_gates_hold_a_pod_until_the_last_is_gone() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")
@@ -153,6 +159,7 @@ def test_an_answer_that_got_lost_does_not_free_the_room() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_bind_that_nobody_hears_is_undone_and_tried_again() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")
@@ -169,6 +176,7 @@ def test_a_bind_that_nobody_hears_is_undone_and_tried_again() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_an_uncordon_wakes_those_that_it_kept_waiting() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", unschedulable=True)
@@ -182,6 +190,7 @@ def test_an_uncordon_wakes_those_that_it_kept_waiting() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_pod_that_wants_company_is_woken_when_it_comes() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", zone="z1")
@@ -196,6 +205,7 @@ def test_a_pod_that_wants_company_is_woken_when_it_comes() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_changed_pod_is_looked_at_anew() -> None:
     async def scenario(town: Town) -> None:
         far = [{"topologyKey": HOST, "labelSelector": {"matchLabels": WEB}}]
@@ -254,6 +264,7 @@ def test_a_late_volume_is_asked_for_at_the_chosen_node_whose_room_is_kept() -> N
     play(scenario)
 
 
+@pytest.mark.slow
 def test_an_outage_while_the_node_of_a_late_volume_is_written_is_made_good() -> None:
     """The volume would never be made, and nothing would ever wake the pod."""
 
@@ -274,6 +285,7 @@ def test_an_outage_while_the_node_of_a_late_volume_is_written_is_made_good() -> 
     play(scenario)
 
 
+@pytest.mark.slow
 def test_an_outage_while_it_is_said_why_a_pod_waits_is_made_good() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", cpu="1")
@@ -288,6 +300,7 @@ def test_an_outage_while_it_is_said_why_a_pod_waits_is_made_good() -> None:
     play(scenario)
 
 
+@pytest.mark.slow
 def test_what_was_refused_because_others_wrote_at_the_same_time_is_written_again() -> None:
     """Why a pod waits, and the node of a late volume: nobody else would ever write them."""
 
@@ -311,6 +324,7 @@ def test_what_was_refused_because_others_wrote_at_the_same_time_is_written_again
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_pod_whose_late_volume_was_asked_for_at_a_node_that_is_gone_says_so() -> None:
     """As with kube-scheduler, whoever makes the volumes lets go of the choice; then it goes elsewhere."""
 
@@ -333,6 +347,7 @@ def test_a_pod_whose_late_volume_was_asked_for_at_a_node_that_is_gone_says_so() 
     play(scenario)
 
 
+@pytest.mark.slow
 def test_a_mistake_while_a_pod_is_bound_does_not_lose_it(monkeypatch: pytest.MonkeyPatch) -> None:
     mistakes = iter([ValueError("a mistake of ours")])
     bind = Hands.bind
@@ -353,6 +368,7 @@ def test_a_mistake_while_a_pod_is_bound_does_not_lose_it(monkeypatch: pytest.Mon
     play(scenario)
 
 
+@pytest.mark.slow
 def test_nothing_is_placed_on_a_node_that_is_being_deleted_whatever_it_tolerates() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a")

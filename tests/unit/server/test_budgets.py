@@ -146,6 +146,7 @@ async def test_also_one_whose_time_was_over_while_nobody_looked(tmp_path: Path) 
         await eventually(unsaid)
 
 
+@pytest.mark.slow
 async def test_a_budget_that_nobody_has_counted_yet_refuses(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await pod(inside, "a", "x")

@@ -26,6 +26,7 @@ async def expire(engine: Inside) -> int:
     return await engine.running.expiry.expire()
 
 
+@pytest.mark.slow
 async def test_an_event_goes_an_hour_after_its_last_write(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:
@@ -94,6 +95,7 @@ async def test_many_go_slice_by_slice(tmp_path: Path) -> None:
         assert [await expire(engine), await expire(engine), await expire(engine)] == [SLICE, 50, 0]
 
 
+@pytest.mark.slow
 async def test_one_that_is_written_to_while_it_expires_stays(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:
@@ -106,6 +108,7 @@ async def test_one_that_is_written_to_while_it_expires_stays(tmp_path: Path) -> 
         assert await names(engine) == ["a"]
 
 
+@pytest.mark.slow
 async def test_how_long_they_stay_can_be_chosen(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as engine:

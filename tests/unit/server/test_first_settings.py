@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from herder.server.running import Running
 from herder.server.store import InlineWriter, Store
 from tests.unit.server.inside import Inside, Json, StillWorld, config_map, engine_inside
@@ -18,6 +20,7 @@ async def _stored(inside: Inside) -> Json:
     return found
 
 
+@pytest.mark.slow
 async def test_it_is_there_from_the_start_with_an_empty_spec_and_what_people_write_stays(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         first = await _stored(inside)
@@ -28,6 +31,7 @@ async def test_it_is_there_from_the_start_with_an_empty_spec_and_what_people_wri
         assert await _stored(inside) == written
 
 
+@pytest.mark.slow
 async def test_who_deletes_it_does_not_find_it_again_before_the_next_start(tmp_path: Path) -> None:
     """So that a new one can be created in its place."""
     async with engine_inside(tmp_path) as inside:
@@ -39,6 +43,7 @@ async def test_who_deletes_it_does_not_find_it_again_before_the_next_start(tmp_p
         assert (again["spec"], again["metadata"]["uid"] == uid) == ({}, False)
 
 
+@pytest.mark.slow
 async def test_an_engine_starts_while_the_namespace_of_its_settings_is_being_removed(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/later"]}}
@@ -49,6 +54,7 @@ async def test_an_engine_starts_while_the_namespace_of_its_settings_is_being_rem
         assert (await inside.ask("GET", ONE))[0] == 404
 
 
+@pytest.mark.slow
 async def test_an_engine_whose_disk_is_full_starts_without_them(tmp_path: Path) -> None:
     """A full disk keeps nobody from reading."""
     database = BreakableDatabase(tmp_path / "herder.db")

@@ -201,6 +201,7 @@ async def test_so_is_one_that_says_nothing_in_the_handshake(cluster: Cluster) ->
     assert refusal.code == 500
 
 
+@pytest.mark.slow
 async def test_a_log_that_is_followed_may_be_quiet_and_one_that_is_not_ends(cluster: Cluster) -> None:
     go_on = asyncio.Event()
 

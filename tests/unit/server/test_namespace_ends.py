@@ -53,6 +53,7 @@ async def is_gone(inside: Inside, path: str = NAMESPACE) -> bool:
     return (await inside.ask("GET", path))[0] == 404
 
 
+@pytest.mark.slow
 async def test_it_goes_on_where_a_killed_engine_left_it(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await doomed(inside)
@@ -67,6 +68,7 @@ async def test_it_goes_on_where_a_killed_engine_left_it(tmp_path: Path) -> None:
         assert await is_gone(inside, f"{NAMESPACE}/configmaps/later")
 
 
+@pytest.mark.slow
 async def test_one_object_that_cannot_be_deleted_keeps_none_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     delete = namespaces.delete_one
 
@@ -88,6 +90,7 @@ async def test_one_object_that_cannot_be_deleted_keeps_none_of_the_others(tmp_pa
         await eventually(lambda: is_gone(inside))
 
 
+@pytest.mark.slow
 async def test_a_pod_that_does_not_end_in_its_time_is_told_of(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:
@@ -104,6 +107,7 @@ async def test_a_pod_that_does_not_end_in_its_time_is_told_of(tmp_path: Path) ->
         assert await eventually(lambda: failed(inside)) == f"Failed to delete all resource types, 1 remaining: {unexpected}"
 
 
+@pytest.mark.slow
 async def test_a_kind_that_is_taken_away_with_its_objects_in_it_holds_nothing_up(tmp_path: Path) -> None:
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -130,6 +134,7 @@ async def test_a_kind_that_is_taken_away_with_its_objects_in_it_holds_nothing_up
         await eventually(lambda: is_gone(inside))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [False, True])
 async def test_an_event_that_comes_late_leaves_nothing_in_it(tmp_path: Path, gone: bool) -> None:
     async with engine_inside(tmp_path) as inside:

@@ -35,6 +35,7 @@ def test_values_are_counted_whatever_is_written_in_texts(value: object) -> None:
     assert values_in(msgspec.json.encode(value)) == 1 + counted(value)
 
 
+@pytest.mark.slow
 @given(values, st.integers(1, 6))
 def test_depth_is_told_whatever_is_written_in_texts(value: object, deepest: int) -> None:
     with pytest.MonkeyPatch.context() as patched:

@@ -40,6 +40,7 @@ async def test_a_watch_from_before_the_compaction_is_told_that_it_expired(inside
     assert event["object"]["message"] == f"too old resource version: 1 ({inside.store.compacted})"
 
 
+@pytest.mark.slow
 async def test_a_watch_from_after_the_compaction_sees_what_followed(inside: Inside) -> None:
     await write(inside, "a")
     assert inside.store.compact(inside.store.revision)

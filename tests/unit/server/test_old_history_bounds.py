@@ -45,6 +45,7 @@ async def chunks_of(inside: Inside, path: str) -> list[bytes]:
     return [chunk async for chunk in answer.chunks()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["", "&fieldSelector=metadata.name!=other"])
 async def test_an_old_watch_gets_everything_in_small_pieces(inside: Inside, selector: str) -> None:
     before = await changed_often(inside)
@@ -76,6 +77,7 @@ async def test_a_list_of_how_it_was_reads_only_what_it_shows(inside: Inside, mon
     assert [(item["metadata"]["name"], item["data"]["n"]) for item in listed["items"]] == [("a", str(TIMES - 1))]
 
 
+@pytest.mark.slow
 async def test_too_much_of_how_it_was_is_expired_and_comes_in_smaller_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

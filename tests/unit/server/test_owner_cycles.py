@@ -61,6 +61,7 @@ def stuck_at_once(folder: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 async def test_one_that_owns_itself_goes(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await owned(inside, {"self": ["self"]})
@@ -68,6 +69,7 @@ async def test_one_that_owns_itself_goes(tmp_path: Path) -> None:
         await all_gone(inside, "self")
 
 
+@pytest.mark.slow
 async def test_a_circle_that_all_waited_when_the_engine_was_killed_goes_after_its_start(tmp_path: Path) -> None:
     ring = {"a": ["d"], "b": ["a"], "c": ["b"], "d": ["c", "b"]}
     async with engine_inside(tmp_path) as inside:
@@ -77,6 +79,7 @@ async def test_a_circle_that_all_waited_when_the_engine_was_killed_goes_after_it
         await all_gone(inside, *ring)
 
 
+@pytest.mark.slow
 async def test_a_chain_that_waits_keeps_its_order(tmp_path: Path) -> None:
     chain = {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}
     async with engine_inside(tmp_path) as inside:
@@ -99,6 +102,7 @@ async def test_a_chain_that_waits_keeps_its_order(tmp_path: Path) -> None:
         await all_gone(inside, *chain)
 
 
+@pytest.mark.slow
 async def test_a_circle_beyond_what_is_searched_goes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "MOST_FOLLOWED", 3)
     ring = {f"s{number}": [f"s{(number or 12) - 1}"] for number in range(12)}

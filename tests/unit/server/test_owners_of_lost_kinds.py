@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.behaviour.crds import widgets_definition
 from tests.engines.waiting import eventually
 from tests.unit.server.inside import config_map, engine_inside
@@ -16,6 +18,7 @@ WIDGETS = "/apis/w.example.com/v1/namespaces/default/widgets"
 COUNT = 20
 
 
+@pytest.mark.slow
 async def test_all_that_they_own_goes_though_the_kind_is_gone_before(tmp_path: Path) -> None:
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

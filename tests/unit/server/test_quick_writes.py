@@ -213,6 +213,7 @@ async def test_who_hangs_up_is_not_worked_for(tmp_path: Path) -> None:
             await ended.wait()
 
 
+@pytest.mark.slow
 async def test_a_bug_of_ours_is_an_answer_and_the_next_one_is_served(tmp_path: Path) -> None:
     async with door(tmp_path) as ours:
         right = ours.inside.router.handle

@@ -117,6 +117,7 @@ NAMES = st.sampled_from(["pod-{}", "pod.{}", "Pod {}", ""])
 WRITING = st.sampled_from([(",", ":"), (", ", ": "), (",", " : ")])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=SPECS, top=TOP, each=st.lists(st.tuples(METADATA, NAMES, QUERIES), min_size=1, max_size=3), writing=WRITING)
 def test_pods_that_are_made_alike_are_what_each_would_be_alone(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from herder.kube.errors import Expired
 from herder.kube.resources import CONFIG_MAPS
 from herder.kube.transport import Call
@@ -50,6 +52,7 @@ def test_a_server_without_such_lists_is_read_in_pages(play: Play) -> None:
     play(story)
 
 
+@pytest.mark.slow
 def test_pages_that_end_in_the_middle_are_read_all_at_once(play: Play) -> None:
     async def story(rig: Rig) -> None:
         async def give_up_history(call: Call) -> None:

@@ -129,6 +129,7 @@ async def test_it_reaches_nobody_and_reads_nothing_else(
         await stranger.wait()
 
 
+@pytest.mark.slow
 async def test_one_that_takes_too_long_is_ended_and_that_is_said(tmp_path: Path, pretend: Callable[[str], None]) -> None:
     (tmp_path / "image").write_bytes(qcow2(tmp_path))
     pretend("exec sleep 1000")
@@ -137,6 +138,7 @@ async def test_one_that_takes_too_long_is_ended_and_that_is_said(tmp_path: Path,
     assert children("sleep") == []
 
 
+@pytest.mark.slow
 async def test_one_that_complains_without_end_is_heard_and_ended(tmp_path: Path, pretend: Callable[[str], None]) -> None:
     (tmp_path / "image").write_bytes(qcow2(tmp_path))
     pretend("while :; do echo a complaint of some length >&2; done")
@@ -152,6 +154,7 @@ async def test_one_that_writes_more_than_the_disk_has_is_ended(tmp_path: Path, p
     assert (tmp_path / "raw").stat().st_size <= MIB + 512
 
 
+@pytest.mark.slow
 async def test_it_does_not_outlive_an_agent_that_is_killed(tmp_path: Path, pretend: Callable[[str], None]) -> None:
     (tmp_path / "image").write_bytes(qcow2(tmp_path))
     pretend("exec sleep 1000")

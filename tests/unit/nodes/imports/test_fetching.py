@@ -59,6 +59,7 @@ async def test_a_checksum_that_does_not_match_leaves_nothing_visible(importing: 
     assert not importing.folder.disk(VOLUME).exists()
 
 
+@pytest.mark.slow
 async def test_a_cut_connection_is_gone_on_with(importing: Importing, site: Site) -> None:
     site.files["/disk.img"] = DISK
     site.cuts["/disk.img"] = 300_000

@@ -90,6 +90,7 @@ async def test_a_tenants_guest_does_not_go_on_in_the_place_of_somebody_elses(tmp
         assert (await go(inside, VICTIM, "source", uid, address)).get("handedOver") is True
 
 
+@pytest.mark.slow
 async def test_no_pod_of_a_tenant_takes_the_memory_of_somebody_elses_guest(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside, fleet(inside):
         await put(inside, VICTIM, "source", "n1", guest(VICTIM))

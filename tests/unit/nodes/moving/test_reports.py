@@ -20,6 +20,7 @@ from tests.engines.waiting import eventually
 from tests.unit.nodes.test_failing_work import node
 
 
+@pytest.mark.slow
 async def test_a_guest_that_is_taken_over_while_it_is_told_of_is_never_one_that_was_taken_over_and_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ async def is_moved(here: Side, there: Side) -> None:
     await eventually(over, patience=30)
 
 
+@pytest.mark.slow
 async def test_a_source_that_cannot_note_that_it_sends_says_so_and_goes_on_when_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "FIRST_WAIT", 0.01)
     async with sides() as (here, there):
@@ -116,6 +117,7 @@ async def test_a_source_that_cannot_note_that_it_sends_says_so_and_goes_on_when_
         assert report is not None and report.trouble == ""
 
 
+@pytest.mark.slow
 async def test_a_target_that_cannot_note_that_it_may_go_on_says_so_and_goes_on_when_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures, "FIRST_WAIT", 0.01)
     async with sides() as (here, there):
@@ -134,6 +136,7 @@ async def test_a_target_that_cannot_note_that_it_may_go_on_says_so_and_goes_on_w
         assert shown is not None and shown.reason == ""
 
 
+@pytest.mark.slow
 async def test_both_sides_do_without_post_copy_where_the_target_cannot() -> None:
     settings = PolicySettings(allow_post_copy=True, allow_workload_disruption=True)
     async with sides() as (here, there):

@@ -37,6 +37,7 @@ def _no_file_is_a_folder(paths: set[str]) -> bool:
     return not folders & paths
 
 
+@pytest.mark.slow
 @given(st.dictionaries(PATHS, st.binary(max_size=5000), max_size=12).filter(lambda files: _no_file_is_a_folder(set(files))))
 def test_what_is_put_in_is_read_again(files: dict[str, bytes]) -> None:
     label, found = read(iso_image(files, "config-2"))

@@ -112,6 +112,7 @@ async def test_decisions_follow_every_change(tmp_path: Path, seed: int) -> None:
         assert allowed > 5  # else nothing was tried
 
 
+@pytest.mark.slow
 async def test_what_was_stored_before_is_known_after_a_start(tmp_path: Path) -> None:
     what = Attributes("get", "", "", "secrets", "", "default", "a")
     async with engine_inside(tmp_path) as inside:
@@ -128,6 +129,7 @@ async def test_what_was_stored_before_is_known_after_a_start(tmp_path: Path) -> 
         assert not access.allows(User("system:serviceaccount:kube-system:robot"), what)
 
 
+@pytest.mark.slow
 async def test_a_write_of_nobody_in_particular_gives_nothing(tmp_path: Path) -> None:
     """Should somebody forget to say on whose behalf a role is written, it is refused and not allowed."""
     async with engine_inside(tmp_path) as inside:
@@ -171,6 +173,7 @@ async def test_roles_that_were_taken_apart_are_whole_again_after_a_start(tmp_pat
         assert (await inside.ask("GET", f"{ROOT}/clusterroles/vm-migrator"))[1]["rules"] == []
 
 
+@pytest.mark.slow
 async def test_the_known_roles_are_whole_as_soon_as_the_engine_is_ready(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         for name, verb, plural in (("view", "get", "pods"), ("edit", "create", "pods"), ("admin", "create", "rolebindings")):

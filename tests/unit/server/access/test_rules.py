@@ -66,6 +66,7 @@ def test_compiled_paths_decide_as_the_rules_read(held: list[Rule], verb: str, pa
     assert Grants(held).allow_path(verb, path) == read_paths_one_by_one(held, verb, path)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(rules, rules, actions)
 def test_whoever_lacks_nothing_may_do_everything_that_the_other_may(

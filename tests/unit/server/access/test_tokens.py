@@ -76,6 +76,7 @@ def _shown(inside: Inside, token: str) -> User | int:
         return error.code
 
 
+@pytest.mark.slow
 async def test_a_token_ends_with_its_time(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:
@@ -90,6 +91,7 @@ async def test_a_token_ends_with_its_time(tmp_path: Path) -> None:
         assert _shown(inside, token) == 401
 
 
+@pytest.mark.slow
 async def test_a_token_of_tomorrow_is_none_today(tmp_path: Path) -> None:
     world = StillWorld()
     async with engine_inside(tmp_path, world) as inside:

@@ -90,6 +90,7 @@ def test_applying_nothing_takes_everything_away_again(spec: Json):
     assert live == config(None)
 
 
+@pytest.mark.slow
 @given(specs, specs)
 def test_applying_nothing_leaves_exactly_what_the_other_applied(first: Json, second: Json):
     live = after(after(made(first), second, "two"), None, "one")

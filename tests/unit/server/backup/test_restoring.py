@@ -130,6 +130,7 @@ async def test_restoring_twice_changes_nothing_the_second_time(tmp_path: Path) -
         assert inside.store.revision == revision
 
 
+@pytest.mark.slow
 async def test_owners_that_come_back_keep_what_they_own(tmp_path: Path) -> None:
     """Both were deleted: while they come back one by one, an owner may be missing for a moment."""
     async with engine_inside(tmp_path) as inside:
@@ -148,6 +149,7 @@ async def test_owners_that_come_back_keep_what_they_own(tmp_path: Path) -> None:
         assert {"z-owner", "a-child"} <= set(await contents(inside))
 
 
+@pytest.mark.slow
 async def test_what_lost_its_finalizer_since_waits_again(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         body = config_map("held")
@@ -205,6 +207,7 @@ async def test_kinds_come_back_as_they_were(tmp_path: Path) -> None:
         assert code == 422
 
 
+@pytest.mark.slow
 async def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         for number in range(200):
@@ -222,6 +225,7 @@ async def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(tmp_path:
         assert b'"name":"new-' not in text
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     async with engine_inside(tmp_path) as inside:
         await make(inside, "a")

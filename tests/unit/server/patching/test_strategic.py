@@ -44,6 +44,7 @@ def test_a_patch_of_nothing_changes_nothing(document: Json):
     assert patched(document, {}) == document
 
 
+@pytest.mark.slow
 @given(documents)
 def test_a_document_patched_with_itself_stays(document: Json):
     assert patched(document, document) == document

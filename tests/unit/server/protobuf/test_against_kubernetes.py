@@ -31,6 +31,7 @@ def encoded(oracle: Oracle, *wanted: dict[str, Any]) -> list[tuple[bytes, dict[s
     return [(base64.b64decode(answer["wire"]), answer["document"]) for answer in answers]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=UNHURRIED)
 @given(document=documents())
 def test_an_object_reads_as_the_json_that_go_would_send(oracle: Oracle, document: dict[str, Any]) -> None:
@@ -38,6 +39,7 @@ def test_an_object_reads_as_the_json_that_go_would_send(oracle: Oracle, document
     assert read_body(wire) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=UNHURRIED)
 @given(document=documents(), where=st.floats(0, 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_body_is_refused_in_words_or_read(

@@ -113,6 +113,7 @@ values = st.recursive(
 names = st.sampled_from(["count", "name", "on", "ratio", "port", "list", "map", "free", "any", "odd-name", "wrong"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(names, values, max_size=5))
 def test_whatever_is_accepted_is_right(spec: dict[str, Any]):

@@ -24,6 +24,7 @@ patterns = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, derandomize=True, database=None, deadline=None)
 @given(patterns, st.text("abcA1 \n", max_size=8))
 def test_the_automaton_agrees_with_python(pattern: str, text: str) -> None:
@@ -69,6 +70,7 @@ def test_patterns_that_are_too_large_are_refused(pattern: str) -> None:
         compile_pattern(pattern)
 
 
+@pytest.mark.slow
 def test_finding_where_has_a_bound() -> None:
     with pytest.raises(PatternError):
         compile_pattern("(a|aa)+$").find("a" * 3_000_000)

@@ -97,6 +97,7 @@ async def test_a_reader_that_takes_its_time_holds_nobody_up_and_sees_one_moment(
         reader.close()
 
 
+@pytest.mark.slow
 async def test_a_checkpoint_waits_for_something_to_move(tmp_path: Path) -> None:
     """SQLite before 3.51.3 loses commits when a checkpoint with nothing to do meets the commit that starts the log over."""
     path = tmp_path / "herder.db"
