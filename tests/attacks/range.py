@@ -154,17 +154,25 @@ def _status(pid: int, field: str) -> int:
 def _pid_of(folder: Path) -> int:
     """The process that serves: the one whose data is there, and that has the store open."""
     for process in Path("/proc").iterdir():
-        if process.name.isdigit() and _has_open(process, str(folder / "data")):
+        if process.name.isdigit() and any(_is_store(link, str(folder / "data")) for link in _open_files(process)):
             return int(process.name)
     raise AssertionError("no process has the store open")
 
 
-def _has_open(process: Path, folder: str) -> bool:
+def _open_files(process: Path) -> list[Path]:
     try:
-        links = [os.readlink(link) for link in (process / "fd").iterdir()]
+        return list((process / "fd").iterdir())
     except OSError:
+        return []
+
+
+def _is_store(link: Path, folder: str) -> bool:
+    try:
+        file = os.readlink(link)
+    except OSError:
+        # Closed since: connections come and go.
         return False
-    return any(link.startswith(folder) and link.endswith(".db") for link in links)
+    return file.startswith(folder) and file.endswith(".db")
 
 
 # --- making it -------------------------------------------------------------------------------------------------------------------
