@@ -106,7 +106,7 @@ async def _moving(client: Client) -> dict[Key, VirtualMachineInstanceMigration]:
 
 
 async def _until_empty(client: Client, node: str, timeout: float | None) -> None:
-    from herder.cli.emptying import NodeFollower
+    from herder.cli.drain_follower import NodeFollower
     from herder.cli.progress import display
 
     cluster = await _cluster(client)
@@ -142,7 +142,7 @@ def _named(rows: list[Row]) -> str:
 async def _plan(client: Client, name: str) -> DrainPlan:
     import msgspec
 
-    from herder.cli.emptying import guests_on
+    from herder.cli.drain_follower import guests_on
     from herder.cli.placement import gather
     from herder.kube.resources import INSTANCES, NODES, Key
     from herder.rules.drains import DrainPlan, Leaving, plan_drain

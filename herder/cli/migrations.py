@@ -40,7 +40,7 @@ async def migrate(
 
     Where no node there is can ever take it, that is said, and no migration is made.
     """
-    from herder.cli.possible import refuse_what_cannot_be
+    from herder.cli.preflight import refuse_what_cannot_be
     from herder.kube.resources import MIGRATIONS, Key
 
     if to and selector:
@@ -109,7 +109,7 @@ def _ways(name: str, where: Where) -> str:
 
 
 async def _follow(client: Client, migration: VirtualMachineInstanceMigration, where: Where, timeout: float | None) -> None:
-    from herder.cli.moving import MigrationFollower
+    from herder.cli.migration_follower import MigrationFollower
     from herder.cli.progress import display
     from herder.rules.migration.shown import waits_for
 
@@ -123,7 +123,7 @@ async def _follow(client: Client, migration: VirtualMachineInstanceMigration, wh
 
 
 async def _all_gone(client: Client, migrations: list[VirtualMachineInstanceMigration], where: Where, timeout: float | None) -> None:
-    from herder.cli.moving import MigrationFollower
+    from herder.cli.migration_follower import MigrationFollower
     from herder.cli.progress import display
     from herder.rules.migration.shown import waits_for
 

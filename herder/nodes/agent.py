@@ -90,7 +90,7 @@ class NodeAgent:
                 group.create_task(itself.run())
                 await cache.wait_synced()
                 # Before anybody hears that we are here.
-                await keeper.remove_strangers()
+                await keeper.remove_orphans()
                 group.create_task(heartbeat.run())
                 enqueue(cache, queue)
                 group.create_task(workers.run())

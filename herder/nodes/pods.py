@@ -27,12 +27,12 @@ from herder.nodes.health import HEALTHY, Health
 from herder.nodes.leaving import Ending
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
+from herder.nodes.orphans import Orphan, Orphans
 from herder.nodes.plan import Action, PodPlan, plan_pod
 from herder.nodes.pod_status import differs, patch_of, pod_status, waiting_status
 from herder.nodes.probes import Probes
 from herder.nodes.readiness import plain_health
 from herder.nodes.runtimes.base import GuestStatus, Refused
-from herder.nodes.strangers import Stranger, Strangers
 from herder.nodes.work import GuestWork, NotYet, Work
 from herder.rules.matching.resources import Amounts, lacking, pod_requests, used_by
 
@@ -119,7 +119,7 @@ class PodKeeper:
         self._began: dict[str, float] = {}
         # Gone while something was done for them: what that has begun may still come about.
         self._cut_short: set[str] = set()
-        self._strangers = Strangers()
+        self._orphans = Orphans()
         self._ending = Ending(self.changed)
         self._lost = self._ending.lost
 
@@ -129,15 +129,15 @@ class PodKeeper:
         if placed := self._placed.get(uid):
             self._queue.add(placed[0])
 
-    async def remove_strangers(self) -> None:
+    async def remove_orphans(self) -> None:
         """What runs for pods that are gone: nobody will ever ask for it again. Only once the cache knows all pods."""
         known = {pod.uid for pod in self._cache.list()}
         works = [work for site in self._sites.values() for work in site.works()]
-        await self._strangers.remove([Stranger(work, uid) for work in works for uid in work.uids() if uid not in known])
+        await self._orphans.remove([Orphan(work, uid) for work in works for uid in work.uids() if uid not in known])
 
     def close(self) -> None:
         """Nobody is asked anything any more."""
-        self._strangers.close()
+        self._orphans.close()
         self._probes.close()
         self._attempts.close()
 

@@ -26,7 +26,7 @@ from herder.api.world import RealWorld
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden
-from herder.nodes import attempts, strangers
+from herder.nodes import attempts, orphans
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
 from herder.nodes.node import NodeSettings
@@ -400,7 +400,7 @@ class Stubborn(Scripted):
 async def test_what_cannot_be_removed_keeps_neither_the_others_nor_the_node_and_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strangers, "FIRST_RETRY", 0.05)
+    monkeypatch.setattr(orphans, "FIRST_RETRY", 0.05)
     runtime = Stubborn(stays="b")
     definition = msgspec.convert(INSTANCE, GuestDefinition)
     for name in ("a", "b", "c"):

@@ -19,26 +19,26 @@ FIRST_RETRY = 1.0
 LONGEST_RETRY = 60.0
 
 
-class Stranger(NamedTuple):
+class Orphan(NamedTuple):
     work: Work
     uid: str
 
 
-class Strangers:
+class Orphans:
     def __init__(self) -> None:
         self._removing: set[asyncio.Task[None]] = set()
         self._untried = 0
         self._all_tried = asyncio.Event()
 
-    async def remove(self, strangers: Sequence[Stranger]) -> None:
+    async def remove(self, orphans: Sequence[Orphan]) -> None:
         """All at once, until each was tried. One that cannot be removed keeps neither the others nor the node from going on: it is
         said, and tried again until it is gone."""
-        if not strangers:
+        if not orphans:
             return
-        self._untried = len(strangers)
-        for stranger in strangers:
+        self._untried = len(orphans)
+        for orphan in orphans:
             what = "removing what ran for a pod that is gone"
-            watched(self._remove(stranger), what, kept_in=self._removing, pod=stranger.uid)
+            watched(self._remove(orphan), what, kept_in=self._removing, pod=orphan.uid)
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._all_tried.wait()
@@ -49,18 +49,18 @@ class Strangers:
         for task in self._removing:
             task.cancel()
 
-    async def _remove(self, stranger: Stranger) -> None:
+    async def _remove(self, orphan: Orphan) -> None:
         failures = 0
-        while not await self._removed(stranger, failures):
+        while not await self._removed(orphan, failures):
             await asyncio.sleep(doubled(FIRST_RETRY, LONGEST_RETRY, failures))
             failures += 1
 
-    async def _removed(self, stranger: Stranger, failures: int) -> bool:
+    async def _removed(self, orphan: Orphan, failures: int) -> bool:
         try:
-            await stranger.work.remove(stranger.uid)
+            await orphan.work.remove(orphan.uid)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            log.error("what ran for a pod that is gone cannot be removed, will be tried again", pod=stranger.uid, error=why)
+            log.error("what ran for a pod that is gone cannot be removed, will be tried again", pod=orphan.uid, error=why)
             return False
         finally:
             if not failures:

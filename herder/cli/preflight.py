@@ -13,7 +13,7 @@ from herder.kube.client import Client
 from herder.kube.errors import Forbidden, NotFound
 from herder.kube.resources import INSTANCES, MACHINES, NODES, Key, key_of
 from herder.rules.evictions import why_not_movable
-from herder.rules.migration.beforehand import why_no_guest, why_no_instance
+from herder.rules.migration.preflight import why_no_guest, why_no_instance
 from herder.rules.migration.where import no_node_ever
 from herder.rules.placement.gather import Everything, snapshot_of
 from herder.rules.reviews import explained_migration

@@ -2,7 +2,7 @@
 
 import pytest
 
-from herder.rules.migration.beforehand import why_no_guest, why_no_instance
+from herder.rules.migration.preflight import why_no_guest, why_no_instance
 from tests.unit.rules.machines import instance, instance_view, machine, machine_view
 
 

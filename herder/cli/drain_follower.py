@@ -14,7 +14,7 @@ from herder.api.core import Pod
 from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationProgress
 from herder.cli.following import LOOK_AGAIN, PASSING, Away
-from herder.cli.moving import row_of
+from herder.cli.migration_follower import row_of
 from herder.cli.progress import Display, Row, State, reminding
 from herder.kube.client import Client, Selection
 from herder.kube.errors import Forbidden, KubeError
