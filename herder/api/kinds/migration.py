@@ -23,8 +23,8 @@ TERM_DESCRIPTION = (
 )
 
 
-class VirtualMachineInstanceMigrationSpec(View, frozen=True, kw_only=True):
-    """Which guest is moved, and what this one move asks for beyond what the machine asks for."""
+class WantedMigration(View, frozen=True, kw_only=True):
+    """The guest and where it may go: what a migration does, and what a MigrationReview asks about."""
 
     vmi_name: Annotated[str, doc("Name of the VirtualMachineInstance in the same namespace.", min_length=1, max_length=253)]
     added_node_selector_term: Annotated[Untyped, doc(TERM_DESCRIPTION)] = None
@@ -35,6 +35,11 @@ class VirtualMachineInstanceMigrationSpec(View, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+
+
+class VirtualMachineInstanceMigrationSpec(WantedMigration, frozen=True, kw_only=True):
+    """Which guest is moved, and what this one move asks for beyond what the machine asks for."""
+
     priority: (
         Annotated[
             MigrationPriority,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from herder.api.kinds.base import Kind
-from herder.api.kinds.migration import TERM_DESCRIPTION
+from herder.api.kinds.migration import WantedMigration
 from herder.api.kinds.migration_state import AppliedPolicy, PolicySettings
 from herder.api.meta import Condition
-from herder.api.views import Bytes, Count, Labels, Rule, Untyped, View, doc
+from herder.api.views import Bytes, Count, Rule, View, doc
 
 # Schedulable: a node would take it now. Unschedulable: it would wait, and something may pass. Impossible: it would fail at once.
 # NotMigratable: it would be refused, wherever it should go.
@@ -20,18 +20,8 @@ LONGEST_WHY: Final = 1024
 UNCHANGED_SPEC = Rule("self == oldSelf", "spec is immutable: a review is answered once; create another")
 
 
-class MigrationReviewSpec(View, frozen=True, kw_only=True):
+class MigrationReviewSpec(WantedMigration, frozen=True, kw_only=True):
     """The migration that is asked about, in the words of VirtualMachineInstanceMigration."""
-
-    vmi_name: Annotated[str, doc("Name of the VirtualMachineInstance in the same namespace.", min_length=1, max_length=253)]
-    added_node_selector_term: Annotated[Untyped, doc(TERM_DESCRIPTION)] = None
-    added_node_selector: (
-        Annotated[
-            Labels,
-            doc("Labels that the target node must have, in addition to everything that the machine itself asks for."),
-        ]
-        | None
-    ) = None
 
 
 class ReviewedNode(View, frozen=True, kw_only=True):
