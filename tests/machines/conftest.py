@@ -10,6 +10,7 @@ from tests.engines.engine import Engine
 from tests.engines.pool import HERD
 from tests.engines.resources import NODES
 from tests.machines.herd import Herd
+from tests.machines.migrations import Movers
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +32,12 @@ async def herd(api: Api, namespace: str, unique: Callable[..., str]) -> AsyncIte
     yield made
     for node in made.nodes:
         await _take_away(api, node)
+
+
+@pytest.fixture
+async def movers(herd: Herd, unique: Callable[..., str]) -> Movers:
+    label = unique("movers")
+    return Movers(herd, label, [await herd.node(label) for _ in range(2)])
 
 
 @pytest.fixture

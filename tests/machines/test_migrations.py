@@ -1,7 +1,7 @@
 """Live migrations of simulated guests, through the API alone. The first five are the functional tests of the seed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,6 @@ from tests.machines.herd import INSTANCES, Herd, Json
 from tests.machines.migrations import CRAWL, MIGRATIONS, POLICIES, SETTINGS, Movers, named
 
 CLUSTER = {"migrations": {"unschedulablePendingTimeout": 3}}
-
-
-@pytest.fixture
-async def movers(herd: Herd, unique: Callable[..., str]) -> AsyncIterator[Movers]:
-    label = unique("movers")
-    nodes = [await herd.node(label) for _ in range(2)]
-    yield Movers(herd, label, nodes)
-    for node in nodes:
-        await herd.api.delete(NODES, node)
 
 
 @pytest.fixture

@@ -1,27 +1,15 @@
 """Migrations that may go by post-copy, to simulated nodes that can do it and to nodes that cannot."""
 
-from collections.abc import AsyncIterator, Callable
-
-import pytest
+from collections.abc import Callable
 
 from herder.api import labels, reasons
 from tests.engines.resources import NODES
-from tests.machines.herd import Herd
 from tests.machines.migrations import MIGRATIONS, POLICIES, Movers
 
 # Its time is up after two seconds; a guest that writes faster than it is sent is never done by then.
 HURRY = {"completionTimeoutPerGiB": 2, "bandwidthPerMigration": "32Mi", "allowPostCopy": True}
 RESTLESS = {"dirty-rate": "4Gi"}
 KIND = "VirtualMachineInstanceMigration"
-
-
-@pytest.fixture
-async def movers(herd: Herd, unique: Callable[..., str]) -> AsyncIterator[Movers]:
-    label = unique("movers")
-    nodes = [await herd.node(label) for _ in range(2)]
-    yield Movers(herd, label, nodes)
-    for node in nodes:
-        await herd.api.delete(NODES, node)
 
 
 async def moved(movers: Movers, policy: str, *, can: bool, **settings: object) -> None:

@@ -2,7 +2,7 @@
 policies or other namespaces, and are answered all the same. Through the installed program, with real credentials."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.engines.api import Api
 from tests.engines.credentials import bind, rule, sign, user, with_certificate
 from tests.engines.engine import Engine
 from tests.engines.resources import CLUSTER_ROLES, NAMESPACES, NODES
-from tests.machines.herd import INSTANCES, Herd, Json, condition
+from tests.machines.herd import INSTANCES, Json, condition
 from tests.machines.migrations import MIGRATIONS, POLICIES, Movers, named
 
 REVIEWS = resource_of(registry.REVIEW)
@@ -28,15 +28,6 @@ async def ready_roles(api: Api) -> None:
     """As `herder install` does; the embedded engine has them already."""
     for role in roles.roles():
         assert (await api.create(CLUSTER_ROLES, role)).code in (201, 409)
-
-
-@pytest.fixture
-async def movers(herd: Herd, unique: Callable[..., str]) -> AsyncIterator[Movers]:
-    label = unique("movers")
-    nodes = [await herd.node(label) for _ in range(2)]
-    yield Movers(herd, label, nodes)
-    for node in nodes:
-        await herd.api.delete(NODES, node)
 
 
 def kubeconfig(engine: Engine, folder: Path, name: str) -> Path:
