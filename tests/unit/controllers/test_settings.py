@@ -1,44 +1,38 @@
-"""Whoever follows the settings of the cluster is called when they change."""
+"""Who follows the settings of the cluster looks at everything again: when people change them, and not when we report about them."""
 
-import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
 
-from prometheus_client import CollectorRegistry
+import msgspec
+from prometheus_client import Counter
 
-from herder.api.registry import SETTINGS as SETTINGS_KIND
 from herder.controllers.settings import ClusterSettings
-from herder.kube.cache import Caches
-from herder.kube.events import Recorder
+from herder.kube.cache import Change, Stored
+from herder.kube.cache.reading import Reader
 from herder.kube.kit import Kit
 from herder.kube.resources import SETTINGS, Key
-from tests.unit.kube.engine import engine_in_virtual_time
-from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
 
-ONE = Key("kubevirt", "kubevirt")
+READER = Reader(SETTINGS, Counter("unreadable", "", registry=None))
+WHERE = Key("kubevirt", "kubevirt")
 
 
-def test_what_is_reported_about_the_settings_makes_nobody_look_at_all_instances_again() -> None:
-    async def main() -> None:
-        world = VirtualWorld()
-        async with engine_in_virtual_time(world, (SETTINGS_KIND,)) as place:
-            client, registry = place.client(), CollectorRegistry()
-            caches = Caches(client, world, registry)
-            settings = ClusterSettings(Kit(client, caches, Recorder(client, world, "test"), world, registry))
-            calls: list[int] = []
-            settings.subscribe(lambda: calls.append(settings.of_migrations().parallel_per_cluster))
-            watching = asyncio.create_task(caches.run())
-            await caches.wait_synced()
-            assert calls == [5], "those that are there from the start"
-            for patch, subresource in (
-                ({"status": {"phase": "Deployed"}}, "status"),
-                ({"metadata": {"labels": {"a": "b"}}}, ""),
-                ({"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 9}}}}, ""),
-            ):
-                made = await client.patch(SETTINGS, ONE, patch, subresource=subresource)
-                await settings.cache.wait_seen(made.metadata.resource_version or "")
-            assert calls == [5, 9]
-            await client.delete(SETTINGS, ONE)
-            await settings.cache.wait_gone(ONE)
-            assert calls == [5, 9, 5]
-            watching.cancel()
+def settings(version: int, status: str, **migrations: int) -> Stored[Any]:
+    metadata = {"name": "kubevirt", "namespace": "kubevirt", "uid": "u", "resourceVersion": str(version)}
+    spec = {"configuration": {"migrations": migrations}} if migrations else {}
+    stored = READER.stored(msgspec.json.encode({"metadata": metadata, "spec": spec, "status": {"phase": status}}))
+    assert stored is not None
+    return stored
 
-    in_virtual_time(main())
+
+def test_only_what_people_change_is_told() -> None:
+    handlers: list[Any] = []
+    cache = SimpleNamespace(subscribe=handlers.append)
+    followed = ClusterSettings(cast(Kit, SimpleNamespace(caches=SimpleNamespace(of=lambda _: cache))))
+    told: list[str] = []
+    followed.subscribe(lambda: told.append("again"))
+    (changed,) = handlers
+    empty, reported = settings(1, "Deploying"), settings(2, "Deployed")
+    limited, gone = settings(3, "Deployed", parallelMigrationsPerCluster=1), None
+    for old, new, times in ((None, empty, 1), (empty, reported, 1), (reported, limited, 2), (limited, gone, 3)):
+        changed(Change(WHERE, old, new))
+        assert len(told) == times, (old, new)
