@@ -33,6 +33,11 @@ STARTUP_FAILURE_THRESHOLD: Final = 3
 MIN_FAILING_DURATION: Final = "0s"
 BASE_POLICY: Final = "Random"
 STATE_PRESERVATION: Final = "Disabled"
+MIN_READY_SECONDS: Final = 0
+PROGRESS_DEADLINE_SECONDS: Final = 600
+REVISION_HISTORY_LIMIT: Final = 10
+ON_FAILURE: Final = "Halt"
+CHANGED_VOLUMES: Final = "Keep"
 POOL_BURST: Final = 250
 
 # PodMigrationJobs and Reservations

@@ -42,7 +42,9 @@ def test_wide_shows_the_node_of_a_pod(here: Kubectl) -> None:
 
 def test_our_kinds_have_their_own_columns(here: Kubectl) -> None:
     here.create(pool("herd", 4), machine("one"))
-    assert _rows(here("get", "vmpool"))[1][:2] == ["herd", "4"]
+    heading, row = _rows(here("get", "vmpool"))
+    assert heading == ["NAME", "DESIRED", "CURRENT", "READY", "UPDATED", "AGE"]
+    assert row[:2] == ["herd", "4"]
     assert "STATUS" in _rows(here("get", "vm"))[0]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from herder.api import defaults
 from herder.api.kinds.base import Kind
 from herder.api.kinds.machine import VirtualMachineSpec
 from herder.api.meta import Condition, LabelSelector, TemplateMeta
-from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule, View, at_most_one, doc, exactly_one
+from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule, Time, View, at_most_one, doc, exactly_one
 
 BasePolicy = Literal["Oldest", "Newest", "Random"]
 StatePreservation = Literal["Disabled", "Offline", "Online"]
+OnFailure = Literal["Halt", "Rollback"]
+ChangedVolumes = Literal["Keep", "Reprovision"]
 
 _STRATEGIES = at_most_one("unmanaged", "opportunistic", "proactive")
 _SOME_UNAVAILABLE = Rule(
@@ -59,6 +60,38 @@ class ProactiveUpdate(View, frozen=True, kw_only=True):
     """Machines are restarted to update them."""
 
     selection_policy: Annotated[SelectionPolicy, doc(_SELECTION)] | None = None
+    paused: Annotated[bool, doc("Whether the rollout stands still; scaling and healing go on. Default false.")] | None = None
+    limit: (
+        Annotated[
+            IntOrPercent,
+            doc(
+                "How many machines may have the new revision, to try it on a few: a number, or a percentage of replicas, rounded"
+                " down. All when absent; with 0 nobody gets it.",
+                minimum=0,
+            ),
+        ]
+        | None
+    ) = None
+    on_failure: (
+        Annotated[
+            OnFailure,
+            doc(
+                "What happens when updated machines do not become available in time: Halt (the rollout stops there, the default) or"
+                " Rollback (they go back to the last good revision)."
+            ),
+        ]
+        | None
+    ) = None
+    volumes: (
+        Annotated[
+            ChangedVolumes,
+            doc(
+                "What happens to disks whose dataVolumeTemplate changed: Keep (the default) or Reprovision, which wipes those disks"
+                " and no others, for example to refresh an image."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class UpdateStrategy(View, frozen=True, kw_only=True):
@@ -98,11 +131,10 @@ class NameGeneration(View, frozen=True, kw_only=True):
     """Which names in the template get the machine's number."""
 
     append_postfix_to_secret_references: (
-        Annotated[bool, doc("Whether each machine has Secrets of its own: <name>-<number>. Default false.", default=False)] | None
+        Annotated[bool, doc("Whether each machine has Secrets of its own: <name>-<number>. Default false.")] | None
     ) = None
     append_postfix_to_config_map_references: (
-        Annotated[bool, doc("Whether each machine has ConfigMaps of its own: <name>-<number>. Default false.", default=False)]
-        | None
+        Annotated[bool, doc("Whether each machine has ConfigMaps of its own: <name>-<number>. Default false.")] | None
     ) = None
 
 
@@ -112,12 +144,7 @@ class Autohealing(View, frozen=True, kw_only=True):
     startup_failure_threshold: (
         Annotated[
             int,
-            doc(
-                "Failures to start in a row that it takes. Default 3.",
-                ge=1,
-                format="int32",
-                default=defaults.STARTUP_FAILURE_THRESHOLD,
-            ),
+            doc("Failures to start in a row that it takes. Default 3.", ge=1, maximum=2**31 - 1, format="int32"),
         ]
         | None
     ) = None
@@ -145,17 +172,50 @@ class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
             doc(
                 "How many machines may be unavailable during an update: a number, or a percentage of replicas, rounded down, but at"
                 " least 1. Default 25%.",
-                default=defaults.MAX_UNAVAILABLE,
                 minimum=0,
                 rules=(_SOME_UNAVAILABLE,),
             ),
         ]
         | None
     ) = None
+    min_ready_seconds: (
+        Annotated[Count, doc("How long a machine must have been ready to count as available, in seconds. Default 0.")] | None
+    ) = None
+    progress_deadline_seconds: (
+        Annotated[
+            int,
+            doc(
+                "How long an updated machine may take to become available before the rollout halts, in seconds. Default 600.",
+                ge=1,
+                le=2**31 - 1,
+                format="int32",
+            ),
+        ]
+        | None
+    ) = None
+    revision_history_limit: (
+        Annotated[Count, doc("How many old templates that no machine uses are kept, to go back to. Default 10.")] | None
+    ) = None
     name_generation: Annotated[NameGeneration, doc("Which names in the template get the machine's number.")] | None = None
     update_strategy: Annotated[UpdateStrategy, doc("How machines get a changed template; proactive when absent.")] | None = None
     scale_in_strategy: Annotated[ScaleInStrategy, doc("How machines are taken away; proactive when absent.")] | None = None
     autohealing: Annotated[Autohealing, doc("Replace machines that do not start; {} enables it. Off when absent.")] | None = None
+
+
+class Healing(View, frozen=True, kw_only=True):
+    """One machine that was deleted with its volumes and made again."""
+
+    name: Annotated[str, doc("Name of the machine.", max_length=253)]
+    attempts: Annotated[Count, doc("How often in a row.")] | None = None
+    last_healed_time: Annotated[Time, doc("When it was last deleted for that.", nullable=True)] | None = None
+    retry_after_time: Annotated[Time, doc("Until when it is left alone, should it fail again.", nullable=True)] | None = None
+
+
+class Rollout(View, frozen=True, kw_only=True):
+    """The rollout of updateRevision."""
+
+    started_time: Annotated[Time, doc("When it began.", nullable=True)] | None = None
+    updated_time: Annotated[Time, doc("When the last machine was updated.", nullable=True)] | None = None
 
 
 class VirtualMachinePoolStatus(View, frozen=True, kw_only=True):
@@ -164,16 +224,31 @@ class VirtualMachinePoolStatus(View, frozen=True, kw_only=True):
     observed_generation: Annotated[Bytes, doc("Generation of the spec that this status describes.")] | None = None
     replicas: Annotated[Count, doc("Machines of the pool.")] | None = None
     ready_replicas: Annotated[Count, doc("Machines that are ready.")] | None = None
-    updated_replicas: Annotated[Count, doc("Machines with the current template.")] | None = None
-    unavailable_replicas: Annotated[Count, doc("Machines that should be ready and are not.")] | None = None
+    available_replicas: Annotated[Count, doc("Machines that have been ready for minReadySeconds.")] | None = None
+    updated_replicas: Annotated[Count, doc("Machines whose instance has the current template.")] | None = None
+    unavailable_replicas: Annotated[Count, doc("Machines that should be available and are not.")] | None = None
     surplus_replicas: Annotated[Count, doc("Machines beyond replicas that the strategy does not let us take yet.")] | None = None
     preserved_states: Annotated[Count, doc("Machines that are gone and whose state is kept.")] | None = None
-    detached: Annotated[tuple[str, ...], doc("Machines that were detached and still hold their number.", max_length=256)] | None = (
+    detached_replicas: Annotated[Count, doc("Machines that were detached and still hold their number.")] | None = None
+    detached: Annotated[tuple[str, ...], doc("The first 256 of them, by name.", max_length=256)] | None = None
+    label_selector: Annotated[str, doc("Selects the pods of the pool's machines, for autoscalers.", max_length=4096)] | None = None
+    current_revision: Annotated[str, doc("Revision of the template that was last rolled out in full.", max_length=253)] | None = (
         None
     )
-    label_selector: Annotated[str, doc("Selects the pods of the pool's machines, for autoscalers.", max_length=4096)] | None = None
-    current_revision: Annotated[str, doc("Revision of the template that most machines come from.", max_length=253)] | None = None
     update_revision: Annotated[str, doc("Revision of the template as it is now.", max_length=253)] | None = None
+    failed_revision: (
+        Annotated[str, doc("Revision whose rollout was halted or rolled back: machines did not become available.", max_length=253)]
+        | None
+    ) = None
+    collision_count: Annotated[Count, doc("How often the name of a revision was taken; part of its hash.")] | None = None
+    rollout: Annotated[Rollout, doc("The rollout of updateRevision.")] | None = None
+    healing: (
+        Annotated[
+            tuple[Healing, ...],
+            doc("Machines that were healed, and when they may be again.", max_length=1000, list_keys=("name",)),
+        ]
+        | None
+    ) = None
     conditions: (
         Annotated[
             tuple[Condition, ...],

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from herder.api.registry import KINDS, KindInfo
+from herder.api.registry import KINDS, POOL, KindInfo
 from herder.api.schemas import schema_of, schema_of_kind
 from herder.api.views import VALIDATIONS, Rule, View, at_most_one, exactly_one, unchanging
 from herder.server.schema import check_schema, compile_schema
@@ -168,3 +168,29 @@ def test_a_type_that_no_schema_can_state_is_an_error() -> None:
 
     with pytest.raises(TypeError, match="no schema can be made of"):
         schema_of(Odd)
+
+
+def test_what_a_user_left_out_of_a_pool_stays_left_out() -> None:
+    assert [path for path, schema in _walk(schema_of_kind(POOL.view)) if "default" in schema] == []
+
+
+def test_a_pool_that_an_older_version_stored_is_read() -> None:
+    """Then the schema wrote these defaults into the spec."""
+    machine = {"running": False, "template": {"spec": {"domain": {}}}}
+    spec = {
+        "replicas": 3,
+        "maxUnavailable": "25%",
+        "nameGeneration": {"appendPostfixToSecretReferences": False, "appendPostfixToConfigMapReferences": False},
+        "autohealing": {"startupFailureThreshold": 3},
+        "template": {"spec": machine},
+    }
+    status = {
+        "replicas": 3,
+        "readyReplicas": 1,
+        "detached": ["a-1"],
+        "labelSelector": "herder.dev/pool=a",
+        "currentRevision": "a-1",
+    }
+    stored = {"apiVersion": "kubevirt.io/v1", "kind": POOL.kind, "metadata": {"name": "a"}, "spec": spec, "status": status}
+    assert _without_none(msgspec.to_builtins(msgspec.convert(stored, POOL.view))) == stored
+    assert compile_schema(schema_of_kind(POOL.view)).validate(stored) == []
