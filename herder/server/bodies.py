@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from herder.api.nesting import extent_of, too_deep, too_many_values
 from herder.api.problems import MOST_SHOWN, invalid, not_supported, quoted
+from herder.api.yaml_documents import YamlError, read_yaml
 from herder.server import protobuf
-from herder.server.nesting import extent_of, too_deep, too_many_values
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
 from herder.server.schema import duplicate_keys
@@ -24,7 +25,6 @@ from herder.server.status import (
     too_large_to_read,
     unsupported_media_type,
 )
-from herder.server.yaml_bodies import YamlError, read_yaml
 
 BODY_TYPES = ("application/json", "application/yaml", protobuf.MEDIA_TYPE)
 STRICT = "Strict"

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from herder.api.nesting import is_too_deep
 from herder.server.bodies import check_kind, media_type
-from herder.server.nesting import is_too_deep
 from herder.server.request import BODY_LIMIT, Request
 from herder.server.schema import duplicate_keys
 from herder.server.served import Served

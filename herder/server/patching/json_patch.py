@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from herder.server.nesting import MOST_VALUES, values_in
+from herder.api.nesting import MOST_VALUES, values_in
 
 MAX_OPERATIONS = 10_000
 MOST_COPIED = 3 * 1024 * 1024

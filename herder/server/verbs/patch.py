@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from herder.api.nesting import too_deep
 from herder.api.problems import forbidden, invalid, quoted
 from herder.api.world import timestamp
 from herder.server import builtin_schemas, status
 from herder.server.bodies import IGNORE, STRICT, as_object, check_extent, check_fields, media_type, readable, validation_mode
 from herder.server.engine import Engine
-from herder.server.nesting import too_deep
 from herder.server.partial import is_of_status, only_read
 from herder.server.patching import PatchDoesNotFit, PatchError, apply_json_patch, apply_merge_patch, apply_strategic_patch
 from herder.server.patching.json_patch import MAX_OPERATIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from herder.server.nesting import MOST_VALUES
+from herder.api.nesting import MOST_VALUES
 from tests.attacks.attack import ANYONE, CORE, EDITOR, NAMESPACE, Plan, Shot, attack, config_map, create, dry, encoded
 
 # What a body may hold, less a little for what is around it.

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from herder.api.nesting import MOST_VALUES
 from herder.server.access.rbac import LONGEST_REMEMBERED
 from herder.server.fields import shape
-from herder.server.nesting import MOST_VALUES
 from herder.server.request import AUTHENTICATED, User
 from herder.server.status import LONGEST_MESSAGE
 from tests.unit.server.inside import Inside, config_map, engine_inside

@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 from yaml import events
 
+from herder.api.nesting import DEEPEST, MOST_VALUES, too_deep
 from herder.api.problems import MOST_SHOWN, quoted, shortened
-from herder.server.nesting import DEEPEST, MOST_VALUES, too_deep
-from herder.server.yaml_scalars import plain_scalar, tagged_scalar
+from herder.api.yaml_scalars import plain_scalar, tagged_scalar
 
 # Far longer than any number.
 LONGEST_NUMBER = 400

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from herder.server.yaml_bodies import YamlError, read_yaml
+from herder.api.yaml_documents import YamlError, read_yaml
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herder.server import nesting
-from herder.server.nesting import DEEPEST, MOST_VALUES, extent_of, values_in
+from herder.api import nesting
+from herder.api.nesting import DEEPEST, MOST_VALUES, extent_of, values_in
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text('{}[],:"\\ab', max_size=6),
