@@ -19,6 +19,9 @@ from herder.api.yaml_scalars import plain_scalar, tagged_scalar
 
 # Far longer than any number.
 LONGEST_NUMBER = 400
+# Characters of all texts, each counted wherever it stands: an alias is three bytes, and may be a text of a megabyte. As much as a
+# request may hold.
+MOST_TEXT = 3 * 1024 * 1024
 _NUMERAL = re.compile(r"[-+0-9._:eE]+")
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS = "tag:yaml.org,2002:"
@@ -30,12 +33,20 @@ class YamlError(ValueError):
     """It is not YAML, or not such that can be read here."""
 
 
+class TooManyValues(YamlError):
+    """It is YAML, and more of it than is read."""
+
+
+# How many keys and values, and how many characters their texts have.
+_Size = tuple[int, int]
+
+
 class _Open:
     """A list or mapping that is being read. `key` is what the next value of a mapping belongs to."""
 
     __slots__ = ("anchor", "before", "key", "keys", "merged", "value", "waiting_for_value")
 
-    def __init__(self, value: Any, anchor: str | None, before: int) -> None:
+    def __init__(self, value: Any, anchor: str | None, before: _Size) -> None:
         self.value = value
         self.anchor = anchor
         self.before = before
@@ -67,8 +78,9 @@ class _Reading:
         self._doubled = doubled
         self._line = 0
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._nodes = 0
+        self._anchors: dict[str, tuple[Any, _Size]] = {}
+        self._values = 0
+        self._text = 0
         self._documents: list[Any] = []
 
     def read(self, raw: bytes) -> Any:
@@ -81,8 +93,9 @@ class _Reading:
     def _take(self, event: Any) -> None:
         self._line = event.start_mark.line + 1
         if isinstance(event, events.ScalarEvent):
-            self._count(1)
-            self._add(self._scalar(event), event.anchor, 1)
+            text = len(event.value)
+            self._count(1, text)
+            self._add(self._scalar(event), event.anchor, (1, text))
         elif isinstance(event, events.MappingStartEvent | events.SequenceStartEvent):
             self._start(event)
         elif isinstance(event, events.CollectionEndEvent):
@@ -90,33 +103,38 @@ class _Reading:
         elif isinstance(event, events.AliasEvent):
             self._alias(event.anchor)
 
-    def _count(self, nodes: int) -> None:
-        self._nodes += nodes
-        if self._nodes > MOST_VALUES:  # keys among them: YAML takes several times as long to read as JSON
-            raise YamlError(f"it holds more than {MOST_VALUES} keys and values, or stands for so many by its aliases; send JSON")
+    def _count(self, values: int, text: int) -> None:
+        self._values += values
+        self._text += text
+        if self._values > MOST_VALUES:  # keys among them: YAML takes several times as long to read as JSON
+            raise TooManyValues(f"it holds more than {MOST_VALUES} keys and values, or stands for so many by its aliases")
+        if self._text > MOST_TEXT:
+            raise YamlError(f"its texts are longer than {MOST_TEXT} characters together, or by what its aliases stand for")
 
     def _start(self, event: Any) -> None:
         if len(self._open) >= DEEPEST:
             raise YamlError(too_deep())
-        self._count(1)
+        before = (self._values, self._text)
+        self._count(1, 0)
         if event.tag not in (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq", "!"):
             raise YamlError(f"the tag {event.tag} has no meaning in JSON")
         if event.anchor:
             self._anchors.pop(event.anchor, None)
         value: Any = {} if isinstance(event, events.MappingStartEvent) else []
-        self._open.append(_Open(value, event.anchor, self._nodes))
+        self._open.append(_Open(value, event.anchor, before))
 
     def _end(self) -> None:
         done = self._open.pop()
         for merged in reversed(done.merged):
             done.value = {**merged, **done.value}
-        self._add(done.value, done.anchor, self._nodes - done.before + 1)
+        values, text = done.before
+        self._add(done.value, done.anchor, (self._values - values, self._text - text))
 
     def _alias(self, name: str) -> None:
         if name not in self._anchors:
             raise YamlError(f"the alias {name!r} stands for nothing that is whole")
         value, size = self._anchors[name]
-        self._count(size)
+        self._count(*size)
         self._add(value, None, size)
 
     def _scalar(self, event: Any) -> Any:
@@ -143,7 +161,7 @@ class _Reading:
             raise YamlError(f"{text[:40]!r}… is a number of more than {LONGEST_NUMBER} characters; put it in quotes")
         return text
 
-    def _add(self, value: Any, anchor: str | None, size: int) -> None:
+    def _add(self, value: Any, anchor: str | None, size: _Size) -> None:
         if anchor:
             self._anchors[anchor] = (value, size)
         if not self._open:

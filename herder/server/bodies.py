@@ -10,7 +10,7 @@ import msgspec
 
 from herder.api.nesting import extent_of, too_deep, too_many_values
 from herder.api.problems import MOST_SHOWN, invalid, not_supported, quoted
-from herder.api.yaml_documents import YamlError, read_yaml
+from herder.api.yaml_documents import TooManyValues, YamlError, read_yaml
 from herder.server import protobuf
 from herder.server.request import BODY_LIMIT, FIELD_VALIDATION, Request
 from herder.server.resources import Resource
@@ -125,6 +125,8 @@ def parse_yaml(raw: bytes) -> Parsed:
         encoded = msgspec.json.encode(read_yaml(raw, doubled))
         # Read once more: what an alias stands for is in several places, and each is a copy of its own.
         return Parsed(msgspec.json.decode(encoded), encoded, doubled)
+    except TooManyValues as error:
+        raise bad_request(f"error decoding YAML: {error}; send JSON") from None
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise bad_request(f"error decoding YAML: {error}") from None
 

@@ -33,11 +33,13 @@ def yaml_aliases(size: int) -> Plan:
     for level in range(12):
         laughs += b"%c: &%c [%s]\n" % (98 + level, 98 + level, b",".join([b"*%c" % (97 + level)] * 9))
     long = b"a: &a '" + b"x" * (size // 2) + b"'\nb: [" + b",".join([b"*a"] * (size // 8)) + b"]"
+    # Few enough to be read: what each stands for is what costs.
+    texts = b"a: &a '" + b"x" * (size // 2) + b"'\nb: [" + b",".join([b"*a"] * min(size // 8, VALUES // 2)) + b"]"
     merges = (
         b"a: &a {" + up_to(size // 4, counted(b"k%d: v"), values=20) + b"}\n" + up_to(size // 2, counted(b"m%d: {<<: *a}"), b"\n")
     )
     several = b"a: &a {" + up_to(size // 4, counted(b"k%d: v")) + b"}\nb: {<<: [" + b",".join([b"*a"] * 10_000) + b"]}"
-    return Plan([yaml_of(body, REVIEWS) for body in (laughs, long, merges, several)])
+    return Plan([yaml_of(body, REVIEWS) for body in (laughs, long, texts, merges, several)])
 
 
 @attack("yaml-applies", EDITOR)

@@ -68,6 +68,21 @@ def test_few_lines_cannot_stand_for_a_mountain() -> None:
         read_yaml("\n".join(lines).encode())
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"a: &a {'x' * 100_000}\nb: [{','.join(['*a'] * 100)}]",
+        f"a: &a {{k: {'x' * 100_000}}}\nb: [{','.join(['{<<: *a}'] * 100)}]",
+        f"a: &a [{'x' * 10_000}]\nb: &b [{','.join(['*a'] * 30)}]\nc: [{','.join(['*b'] * 30)}]",
+        f"a: &a {'x' * 100_000}\nb: {{{','.join(f'{one}: {{*a : 1}}' for one in range(100))}}}",
+    ],
+    ids=["values", "merges", "levels", "keys"],
+)
+def test_few_aliases_cannot_stand_for_a_mountain_of_text(lines: str) -> None:
+    with pytest.raises(YamlError, match="longer than 3145728 characters"):
+        read_yaml(lines.encode())
+
+
 def test_keys_that_are_said_twice_are_told_by_their_lines() -> None:
     doubled: list[str] = []
     assert read_yaml(b"a: {b: 1, b: 2}\nc:\n- 1.5: x\n  1.5: w\n  '1.5': z\n  true: t\n  yes: u\n", doubled) == {
