@@ -38,6 +38,15 @@ IMPORT_CONDITION: Final = "herder.dev/Import"  # the same of a pod that fills a 
 
 TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which template of its machine it was made from
 
+# Pools (seed 003)
+POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its machine
+POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision that it was made from
+POOL_UPDATED: Final = "herder.dev/pool-updated-at"  # annotation of a machine: when its pool gave it that revision
+RESTARTED_AT: Final = "herder.dev/restarted-at"  # annotation of a template of instances: a change asks for a restart
+REPROVISION: Final = "herder.dev/reprovision"  # annotation of a machine: DataVolumes to make again where they differ from its template
+SCALE_IN: Final = "herder.dev/scale-in"  # annotation of a machine of a pool: first or never
+READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
+
 # Finalizers
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
 MIGRATION_FINALIZER: Final = "herder.dev/migration"  # until it is over and nothing of it is left: deleting it cancels it

@@ -1,0 +1,143 @@
+"""When a machine that does not start is deleted with its storage and made again (seed 003, "Autohealing").
+
+Healing never punishes a template: a machine that was ready on an earlier revision and fails on a newer one is left as it is. How
+often and when each was healed is kept in the pool's status, and written before anything is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from herder.api import defaults
+from herder.api.backoff import doubled
+from herder.api.duration import parse_seconds
+from herder.api.kinds import VirtualMachinePool
+from herder.api.kinds.pool import Autohealing
+from herder.api.kinds.pool import Healing as HealingRecord
+from herder.rules.plans import Document, moment, text_of
+from herder.rules.pools.availability import max_unavailable
+from herder.rules.pools.member import Member
+from herder.rules.pools.selection.inputs import NodeState
+
+FIRST_WAIT = 10.0
+LONGEST_WAIT = 300.0
+# Who is ready for this long has recovered: its next failure is a first one.
+FORGOTTEN_AFTER = 600.0
+# Bounds the status: with so many in treatment the next one waits.
+MOST_RECORDS = 1000
+
+
+class Healing(msgspec.Struct, frozen=True):
+    healed: tuple[Member, ...] = ()
+    records: tuple[Document, ...] = ()
+    next_look: float | None = None
+
+
+def heal(
+    pool: VirtualMachinePool,
+    members: Sequence[Member],
+    ready_before: Mapping[str, str],
+    nodes: Mapping[str, NodeState],
+    now: float,
+) -> Healing:
+    """`ready_before`: of machines that came back with their volumes, what they were ready on before."""
+    known = {one.name: one for one in (pool.status.healing if pool.status else None) or ()}
+    by_name = {member.name: member for member in members}
+    records = {name: _sane(record, now) for name, record in known.items() if not _recovered(by_name.get(name), now)}
+    waits = [_forgotten_at(by_name[name]) - now for name in records if name in by_name and by_name[name].ready]
+    settings = pool.spec.autohealing
+    healed: list[Member] = []
+    if settings is not None and not pool.spec.paused:
+        slots = max_unavailable(pool) - sum(_in_treatment(by_name.get(name), settings) for name in records)
+        for member in members:
+            due = _due(member, settings, ready_before.get(member.name, ""), nodes.get(member.node), records.get(member.name), now)
+            if due is None:
+                continue
+            if due > now:
+                waits.append(due - now)
+            elif len(healed) < slots and (member.name in records or len(records) < MOST_RECORDS):
+                healed.append(member)
+                records[member.name] = _one_more(member.name, records.get(member.name), now)
+    return Healing(tuple(healed), tuple(_document(one) for one in records.values()), min(waits, default=None))
+
+
+def _due(
+    member: Member,
+    settings: Autohealing,
+    ready_before: str,
+    node: NodeState | None,
+    record: HealingRecord | None,
+    now: float,
+) -> float | None:
+    """When it is to be healed; None for who is not."""
+    if not is_sick(member, settings) or member.deleting or member.ready or member.number is None:
+        return None
+    if node is not None and not node.answers:
+        return None
+    if is_spared(member, ready_before):
+        return None
+    since = member.failing_since or member.created
+    due = since + _minimum(settings)
+    if record is not None and record.retry_after_time is not None:
+        due = max(due, record.retry_after_time.timestamp())
+    return due
+
+
+def is_sick(member: Member, settings: Autohealing) -> bool:
+    """A volume that failed for good counts as the threshold reached."""
+    threshold = settings.startup_failure_threshold or defaults.STARTUP_FAILURE_THRESHOLD
+    return member.volume_failed or member.failures >= threshold
+
+
+def is_spared(member: Member, ready_before: str) -> bool:
+    """It was ready on another revision than the one that it fails on: the template is at fault, and not its disk."""
+    before = member.ready_revision or ready_before
+    return bool(before) and before != member.revision
+
+
+def _in_treatment(member: Member | None, settings: Autohealing) -> bool:
+    """It is gone or going, or made again and not yet known to be well or sick."""
+    if member is None or member.deleting:
+        return True
+    return not member.ready and not member.off and not is_sick(member, settings)
+
+
+def _recovered(member: Member | None, now: float) -> bool:
+    return member is not None and member.ready and _forgotten_at(member) <= now
+
+
+def _forgotten_at(member: Member) -> float:
+    return member.ready_since + FORGOTTEN_AFTER
+
+
+def _sane(record: HealingRecord, now: float) -> HealingRecord:
+    """A clock that jumped back must not keep a machine from being healed for longer than the longest wait."""
+    retry = record.retry_after_time
+    if retry is None or retry.timestamp() - now <= LONGEST_WAIT:
+        return record
+    wait = doubled(FIRST_WAIT, LONGEST_WAIT, (record.attempts or 1) - 1)
+    return msgspec.structs.replace(record, last_healed_time=moment(now), retry_after_time=moment(now + wait))
+
+
+def _one_more(name: str, record: HealingRecord | None, now: float) -> HealingRecord:
+    attempts = ((record.attempts if record is not None else None) or 0) + 1
+    wait = doubled(FIRST_WAIT, LONGEST_WAIT, attempts - 1)
+    return HealingRecord(name=name, attempts=attempts, last_healed_time=moment(now), retry_after_time=moment(now + wait))
+
+
+def _document(record: HealingRecord) -> Document:
+    return {
+        "name": record.name,
+        "attempts": record.attempts or 0,
+        **({"lastHealedTime": text_of(record.last_healed_time)} if record.last_healed_time else {}),
+        **({"retryAfterTime": text_of(record.retry_after_time)} if record.retry_after_time else {}),
+    }
+
+
+def _minimum(settings: Autohealing) -> float:
+    try:
+        return parse_seconds(settings.min_failing_duration or defaults.MIN_FAILING_DURATION)
+    except ValueError:
+        return 0.0

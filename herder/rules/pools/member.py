@@ -1,0 +1,148 @@
+"""One machine of a pool, as far as the pool has to know it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.kinds import VirtualMachine, VirtualMachineInstance
+from herder.api.kinds.instance import VirtualMachineInstanceStatus
+from herder.rules.machines.wanted import FINISHED, phase_of, run_strategy, wanted
+from herder.rules.plans import find
+from herder.rules.pools.naming import number_of
+
+FIRST = "first"
+NEVER = "never"
+
+
+class RunField(msgspec.Struct, frozen=True):
+    """How a machine says when it runs: by `running` or by `runStrategy`."""
+
+    name: str
+    value: bool | str
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """Made of a VirtualMachine and its instance once for each of their states: a pool of thousands is looked at often."""
+
+    name: str
+    uid: str
+    resource_version: str
+    # None where the name is none that the pool would give.
+    number: int | None
+    created: float
+    labels: Mapping[str, str]
+    # first, never, or nothing.
+    scale_in: str = ""
+    deleting: bool = False
+    # Of the machine, and of the instance that is alive.
+    revision: str = ""
+    instance_revision: str = ""
+    # When the pool gave it its revision.
+    updated: float = 0.0
+    # Of the instance that is alive; empty where there is none.
+    instance_uid: str = ""
+    # Its instance is alive and on its way out, so that another one can follow.
+    restarting: bool = False
+    node: str = ""
+    # Its run strategy keeps it off (`off`), and nothing of it runs any more (`halted`).
+    off: bool = False
+    halted: bool = False
+    # Ready, and nobody has asked its instance to go.
+    ready: bool = False
+    ready_since: float = 0.0
+    running: bool = False
+    paused: bool = False
+    migrating: bool = False
+    # Failures to start in a row, and since when.
+    failures: int = 0
+    failing_since: float = 0.0
+    # One of its volumes failed for good.
+    volume_failed: bool = False
+    # It waits because of a volume of somebody else.
+    volume_not_owned: str = ""
+    # The revision on which it was Ready, or proved itself since.
+    ready_revision: str = ""
+    run: RunField | None = None
+
+    @property
+    def in_flight(self) -> bool:
+        """Created, updated or deleted, and not yet Running, halted or gone: what the burst counts. One that fails again and again
+        waits by itself, and must not keep the others from their turn."""
+        if self.deleting or self.restarting:
+            return True
+        if self.off:
+            return not self.halted
+        return not self.running and not self.is_failing
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failures > 0 or self.volume_failed
+
+
+def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Member:
+    own = instance if instance is not None and instance.controller_uid == machine.uid else None
+    alive = own if own is not None and phase_of(own) not in FINISHED else None
+    want = wanted(machine, own)
+    off = want in ("leave", "stop") and (alive is None or want == "stop")
+    going = alive is not None and (alive.being_deleted or want in ("replace", "stop"))
+    ready = find(alive.status.conditions if alive is not None and alive.status else None, reasons.READY)
+    is_ready = ready is not None and ready.status == "True" and not going
+    failure = machine.status.start_failure if machine.status else None
+    reason = (machine.status.reason if machine.status else None) or ""
+    status = alive.status if alive is not None else None
+    return Member(
+        name=machine.name,
+        uid=machine.uid,
+        resource_version=machine.metadata.resource_version or "",
+        number=number_of(pool, machine.name),
+        created=_seconds(machine.metadata.creation_timestamp),
+        labels=machine.labels,
+        scale_in=machine.annotations.get(labels.SCALE_IN, ""),
+        deleting=machine.being_deleted,
+        revision=machine.labels.get(labels.POOL_REVISION, ""),
+        instance_revision=alive.labels.get(labels.POOL_REVISION, "") if alive is not None else "",
+        updated=_moment_of(machine.annotations.get(labels.POOL_UPDATED, "")),
+        instance_uid=alive.uid if alive is not None else "",
+        restarting=alive is not None and want == "replace",
+        node=(status.node_name if status is not None else None) or "",
+        off=off,
+        halted=off and alive is None,
+        ready=is_ready,
+        ready_since=_seconds(ready.last_transition_time) if ready is not None and is_ready else 0.0,
+        running=alive is not None and phase_of(alive) == "Running" and not alive.being_deleted,
+        paused=_holds(status, reasons.PAUSED),
+        migrating=status is not None and status.migration_state is not None and not status.migration_state.completed,
+        failures=(failure.consecutive_fail_count or 0) if failure is not None else 0,
+        failing_since=_seconds(failure.first_failure_timestamp) if failure is not None else 0.0,
+        volume_failed=reason == reasons.DATA_VOLUME_FAILED,
+        volume_not_owned=((machine.status.message if machine.status else None) or "") if reason == reasons.VOLUME_NOT_OWNED else "",
+        ready_revision=(machine.status.ready_revision if machine.status else None) or "",
+        run=_run_field(machine),
+    )
+
+
+def _run_field(machine: VirtualMachine) -> RunField | None:
+    if machine.spec.run_strategy is not None:
+        return RunField("runStrategy", run_strategy(machine))
+    return RunField("running", machine.spec.running) if machine.spec.running is not None else None
+
+
+def _holds(status: VirtualMachineInstanceStatus | None, kind: str) -> bool:
+    found = find(status.conditions if status is not None else None, kind)
+    return found is not None and found.status == "True"
+
+
+def _seconds(time: datetime.datetime | None) -> float:
+    return time.timestamp() if time is not None else 0.0
+
+
+def _moment_of(text: str) -> float:
+    """0 for what is no time: then it was long ago."""
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp() if text else 0.0
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,0 +1,68 @@
+"""What stays of machines that are taken away, and who gets it back (seed 003, "State Preservation during Scale-in").
+
+While a volume is preserved the pool is its owner. It becomes a second owner before the machine goes, so that there is no moment at
+which nobody owns the volume; the machine that later gets the same name takes it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import msgspec
+
+from herder.api.kinds import VirtualMachinePool
+from herder.api.kinds.pool import StatePreservation
+from herder.rules.plans import Document
+from herder.rules.pools.snapshot import OwnedVolume, PoolSnapshot
+
+
+class Release(msgspec.Struct, frozen=True):
+    """The pool is no owner of this volume any more; `references` are those that stay."""
+
+    name: str
+    uid: str
+    resource_version: str
+    references: tuple[Document, ...]
+
+
+def state_preservation(pool: VirtualMachinePool) -> StatePreservation:
+    strategy = pool.spec.scale_in_strategy
+    chosen = (strategy.opportunistic or strategy.proactive) if strategy is not None else None
+    return (chosen.state_preservation if chosen is not None else None) or "Disabled"
+
+
+def keeps_volumes(pool: VirtualMachinePool) -> bool:
+    """Memory cannot be saved yet: Online keeps what Offline keeps, and never less."""
+    return state_preservation(pool) != "Disabled"
+
+
+def preserved_states(snapshot: PoolSnapshot) -> dict[str, tuple[OwnedVolume, ...]]:
+    """Machines that are gone, with what is kept of them."""
+    kept: dict[str, tuple[OwnedVolume, ...]] = {}
+    for volume in snapshot.volumes:
+        if not volume.controller and not volume.deleting and volume.machine:
+            kept[volume.machine] = (*kept.get(volume.machine, ()), volume)
+    return kept
+
+
+def releases(snapshot: PoolSnapshot, preserving: Container[str]) -> tuple[Release, ...]:
+    """Volumes of machines that stay after all: whoever began to preserve them was interrupted, or somebody changed their mind.
+    `preserving`: uids of machines that are about to go and whose volumes stay."""
+    return tuple(
+        Release(
+            volume.name,
+            volume.uid,
+            volume.resource_version,
+            tuple(one for one in volume.references if one.get("uid") != snapshot.pool.uid),
+        )
+        for volume in snapshot.volumes
+        if volume.controller
+        and volume.controller in snapshot.living
+        and volume.controller not in preserving
+        and not volume.deleting
+    )
+
+
+def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
+    """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept or came back."""
+    return {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}

@@ -1,0 +1,234 @@
+"""How a changed template reaches the machines of a pool (seed 003: Unmanaged, Opportunistic, Proactive).
+
+Proactive: a ready machine is never taken down while maxUnavailable are unavailable already, for whatever reason. To act on one
+that is not ready costs nothing and comes first, so that a mended template always gets through. When updated machines do not become
+available in time the rollout halts by itself, or goes back to the last good revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from herder.api import defaults
+from herder.api.int_or_percent import percent_of, scaled_value
+from herder.api.kinds import VirtualMachinePool
+from herder.api.kinds.pool import ProactiveUpdate
+from herder.rules.pools.availability import Availability, is_available, max_unavailable, min_ready_seconds
+from herder.rules.pools.member import Member, RunField
+from herder.rules.pools.revisions import Revision
+from herder.rules.pools.selection import Inputs, ordered
+from herder.rules.pools.template import in_words_of, is_off, run_field, volume_changes
+
+Strategy = Literal["Unmanaged", "Opportunistic", "Proactive"]
+State = Literal["Rolling", "Paused", "Halted", "RolledBack", "Limited"]
+# What an update does to the machine: nothing that its guest notices, a restart, or its end.
+Effect = Literal["InPlace", "Restart", "Stop"]
+
+
+class Course(msgspec.Struct, frozen=True):
+    """Where a rollout stands, and where machines go meanwhile."""
+
+    state: State
+    # What machines are brought to; the last good revision while a failed one is rolled back.
+    target: Revision
+    # What new, healed and returning machines get, and how many of them may have the target (None: all).
+    last_good: Revision
+    room: int | None
+    # The updated machine that did not become available in time.
+    stuck: Member | None = None
+    next_look: float | None = None
+
+    def for_new(self, nth: int) -> Revision:
+        """The revision of the nth further machine, from 0."""
+        if self.state in ("Halted", "Paused"):
+            return self.last_good
+        return self.target if self.room is None or nth < self.room else self.last_good
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One machine that gets a revision now."""
+
+    member: Member
+    revision: Revision
+    effect: Effect
+    # In place of what the template says about when it runs.
+    run: RunField | None = None
+    # Names in the template of volumes that are wiped and made again.
+    reprovision: tuple[str, ...] = ()
+
+
+def strategy_of(pool: VirtualMachinePool) -> Strategy:
+    chosen = pool.spec.update_strategy
+    if chosen is not None and chosen.unmanaged is not None:
+        return "Unmanaged"
+    return "Opportunistic" if chosen is not None and chosen.opportunistic is not None else "Proactive"
+
+
+def proactive(pool: VirtualMachinePool) -> ProactiveUpdate:
+    chosen = pool.spec.update_strategy
+    return (chosen.proactive if chosen is not None else None) or ProactiveUpdate()
+
+
+def is_updated(member: Member, revision: str) -> bool:
+    """By the label of its instance; who has none and is kept off, by its own."""
+    if member.revision != revision:
+        return False
+    return member.instance_revision == revision if member.instance_uid else member.off
+
+
+def course(
+    pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, Revision], members: Sequence[Member], now: float
+) -> Course:
+    good = _last_good(pool, wanted, known, members)
+    if strategy_of(pool) != "Proactive":
+        return Course("Rolling", wanted, wanted, None)
+    settings = proactive(pool)
+    failed = pool.status is not None and pool.status.failed_revision == wanted.name
+    rolls_back = (settings.on_failure or defaults.ON_FAILURE) == "Rollback" and good.name != wanted.name
+    if failed and rolls_back:
+        return Course("RolledBack", good, good, None)
+    goes_on = any(not is_updated(member, wanted.name) for member in members)
+    stuck, look = _stuck(pool, wanted, members, now) if goes_on else (None, None)
+    if stuck is not None:
+        return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)
+    if settings.paused:
+        return Course("Paused", wanted, good, None, next_look=look)
+    limit = _limit(pool, settings)
+    if limit is None:
+        return Course("Rolling", wanted, good, None, next_look=look)
+    room = max(0, limit - sum(member.revision == wanted.name for member in members))
+    return Course("Limited" if room == 0 and goes_on else "Rolling", wanted, good, room, next_look=look)
+
+
+def _last_good(pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, Revision], members: Iterable[Member]) -> Revision:
+    """The one that was last rolled out in full; else the one on which most machines have been ready."""
+    current = known.get((pool.status.current_revision if pool.status else None) or "")
+    if current is not None:
+        return current
+    votes: dict[str, int] = {}
+    for member in members:
+        if member.ready_revision in known:
+            votes[member.ready_revision] = votes.get(member.ready_revision, 0) + 1
+    best = max(votes, key=lambda name: (votes[name], known[name].number), default=None)
+    return known[best] if best is not None else wanted
+
+
+def _stuck(pool: VirtualMachinePool, wanted: Revision, members: Iterable[Member], now: float) -> tuple[Member | None, float | None]:
+    """The first updated machine that is not available in time, or how long until the next one would be."""
+    deadline = float(pool.spec.progress_deadline_seconds or defaults.PROGRESS_DEADLINE_SECONDS)
+    min_ready = min_ready_seconds(pool)
+    soonest: float | None = None
+    for member in members:
+        if not awaited(member, wanted.name) or is_available(member, min_ready, now):
+            continue
+        left = max(member.updated, member.created) + deadline - now
+        if left <= 0:
+            return member, None
+        soonest = left if soonest is None else min(soonest, left)
+    return None, soonest
+
+
+def awaited(member: Member, revision: str) -> bool:
+    """It has the revision and has not been ready on it yet. One that was, and fails later, tells nothing about the template."""
+    return member.revision == revision and not member.off and member.ready_revision != revision
+
+
+def _limit(pool: VirtualMachinePool, settings: ProactiveUpdate) -> int | None:
+    if settings.limit is None:
+        return None
+    try:
+        share = scaled_value(settings.limit, pool.spec.replicas, round_up=False)
+    except ValueError:
+        return None
+    # A few percent of a small pool are one machine, not none.
+    return max(1, share) if percent_of(settings.limit) else share
+
+
+def steps(
+    pool: VirtualMachinePool,
+    course: Course,
+    known: Mapping[str, Revision],
+    members: Sequence[Member],
+    availability: Availability,
+    inputs: Inputs,
+    burst: int,
+    now: float,
+) -> tuple[Step, ...]:
+    """What is updated now. `members` are those that stay and whose last update was not refused."""
+    if strategy_of(pool) == "Unmanaged" or course.state in ("Halted", "Paused"):
+        return ()
+    if strategy_of(pool) == "Opportunistic":
+        outdated = [member for member in members if member.revision != course.target.name]
+        return tuple(_opportunistic(member, course.target, known) for member in outdated[:burst])
+    pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
+    in_place = [step for step in pending if step.effect == "InPlace"][:burst]
+    taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], availability, inputs, burst, now)
+    chosen = [*in_place, *taking]
+    if course.room is None:
+        return tuple(chosen)
+    # Who has the revision already, and only needs its restart, is counted already.
+    fresh = [step for step in chosen if step.member.revision != course.target.name][: course.room]
+    return tuple(step for step in chosen if step.member.revision == course.target.name or step in fresh)
+
+
+def _within_budget(
+    pool: VirtualMachinePool, pending: Sequence[Step], availability: Availability, inputs: Inputs, burst: int, now: float
+) -> list[Step]:
+    by_name = {step.member.name: step for step in pending if not step.member.paused and not step.member.migrating}
+    order = ordered((step.member for step in by_name.values()), proactive(pool).selection_policy, inputs)
+    free, cost = max_unavailable(pool) - availability.unavailable, min_ready_seconds(pool)
+    taken: list[Step] = []
+    for member in [one for one in order if not one.ready] + [one for one in order if one.ready]:
+        # What is on its way already counts already.
+        if burst - (0 if member.in_flight else 1) < 0:
+            break
+        if member.ready:
+            # One that is ready and not for long enough is counted as unavailable already, and must not be the one too many either.
+            price = 1 if is_available(member, cost, now) else 0
+            if free - price < 0:
+                continue
+            free -= price
+        burst -= 0 if member.in_flight else 1
+        taken.append(by_name[member.name])
+    return taken
+
+
+def _opportunistic(member: Member, target: Revision, known: Mapping[str, Revision]) -> Step:
+    """Nothing is stopped, and takes effect at the next start."""
+    run = _run(member, target, known)
+    return Step(member, target, "InPlace", member.run if is_off(run) and not member.off else run)
+
+
+def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
+    """None for who is up to date, or will be without our doing."""
+    has = known.get(member.instance_revision)
+    runs = bool(member.instance_uid)
+    # An instance of an unknown revision may be anything.
+    outdated_instance = runs and not member.restarting and (has is None or has.instance_key != target.instance_key)
+    if member.revision == target.name:
+        # Written before, and its instance is still another one: it came between our look and our request, or nobody asked.
+        return Step(member, target, "Restart", member.run) if outdated_instance and not member.off else None
+    run = _run(member, target, known)
+    wiped = _reprovisioned(pool, member, target, known)
+    if is_off(run) and not member.off:
+        return Step(member, target, "Stop", run, wiped)
+    return Step(member, target, "Restart" if not member.off and (outdated_instance or (wiped and runs)) else "InPlace", run, wiped)
+
+
+def _run(member: Member, target: Revision, known: Mapping[str, Revision]) -> RunField | None:
+    """What the template says only where that has changed: a machine that somebody started or stopped by hand stays so."""
+    before = known.get(member.revision)
+    wanted = run_field(target.template)
+    if before is None or wanted is None or run_field(before.template) == wanted:
+        return member.run or wanted
+    return in_words_of(member.run, wanted)
+
+
+def _reprovisioned(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> tuple[str, ...]:
+    before = known.get(member.revision)
+    if (proactive(pool).volumes or defaults.CHANGED_VOLUMES) != "Reprovision" or before is None:
+        return ()
+    return volume_changes(before.template, target.template)

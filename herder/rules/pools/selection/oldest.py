@@ -1,0 +1,10 @@
+"""Oldest: the machine that was created first."""
+
+from __future__ import annotations
+
+from herder.rules.pools.member import Member
+from herder.rules.pools.selection.inputs import Inputs
+
+
+def order(member: Member, inputs: Inputs) -> float:
+    return member.created

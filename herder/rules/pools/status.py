@@ -1,0 +1,193 @@
+"""What a pool shows: counts, revisions and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.rules.plans import Document, condition, moment, since, text_of, without_nothing
+from herder.rules.pools.availability import Availability, is_available, max_unavailable, min_ready_seconds
+from herder.rules.pools.healing import Healing, is_sick, is_spared
+from herder.rules.pools.member import Member
+from herder.rules.pools.preservation import preserved_states, state_preservation, was_ready_on
+from herder.rules.pools.revisions import Revision
+from herder.rules.pools.rollout import Course, awaited, is_updated, proactive, strategy_of
+from herder.rules.pools.snapshot import PoolSnapshot
+
+MOST_DETACHED = 256
+# Of the machines that a sentence could name.
+MOST_NAMED = 5
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What was decided, for who shows it."""
+
+    # Machines of the pool that are not being deleted.
+    staying: tuple[Member, ...]
+    wanted: Revision
+    course: Course
+    availability: Availability
+    healing: Healing
+    surplus: int
+
+
+def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Document:
+    pool, old = snapshot.pool, snapshot.pool.status
+    detached = snapshot.detached[:MOST_DETACHED]
+    current = _current_revision(snapshot, standing, now)
+    return without_nothing(
+        {
+            "observedGeneration": pool.metadata.generation,
+            "replicas": len(standing.staying),
+            "readyReplicas": standing.availability.ready,
+            "availableReplicas": standing.availability.available,
+            "updatedReplicas": sum(is_updated(member, standing.wanted.name) for member in standing.staying),
+            "unavailableReplicas": standing.availability.unavailable,
+            "surplusReplicas": standing.surplus,
+            "preservedStates": len(preserved_states(snapshot)),
+            "detachedReplicas": len(snapshot.detached),
+            "detached": list(detached) or None,
+            "labelSelector": f"{labels.POOL}={pool.name}",
+            "currentRevision": current,
+            "updateRevision": standing.wanted.name,
+            "failedRevision": standing.wanted.name if standing.course.state in ("Halted", "RolledBack") else None,
+            "collisionCount": (old.collision_count if old else None) or None,
+            "rollout": _rollout(snapshot, standing, current, now),
+            "healing": [*standing.healing.records] or None,
+            "conditions": since(_conditions(snapshot, standing, current), old.conditions if old else None, now),
+        }
+    )
+
+
+def _current_revision(snapshot: PoolSnapshot, standing: Standing, now: float) -> str | None:
+    """The last one that every machine had, and was available with."""
+    pool = snapshot.pool
+    before = (pool.status.current_revision if pool.status else None) or None
+    if len(standing.staying) < pool.spec.replicas:
+        return before
+    min_ready = min_ready_seconds(pool)
+    there = all(
+        is_updated(member, standing.wanted.name) and (member.off or is_available(member, min_ready, now))
+        for member in standing.staying
+    )
+    return standing.wanted.name if there else before
+
+
+def _rollout(snapshot: PoolSnapshot, standing: Standing, current: str | None, now: float) -> Document | None:
+    """Since when the template's revision is rolled out; nothing once it is."""
+    if current == standing.wanted.name:
+        return None
+    old = snapshot.pool.status
+    known = old.rollout.started_time if old and old.rollout and old.update_revision == standing.wanted.name else None
+    return {"startedTime": text_of(known or moment(now))}
+
+
+def _conditions(snapshot: PoolSnapshot, standing: Standing, current: str | None) -> list[Document]:
+    pool = snapshot.pool
+    found = [_available(snapshot, standing), _progressing(snapshot, standing, current)]
+    if pool.spec.paused:
+        found.append(
+            condition(reasons.PAUSED, True, reasons.PAUSED, "spec.paused is true: nothing is created, deleted, rolled or healed")
+        )
+    failure = _replica_failure(snapshot, standing)
+    if failure is not None:
+        found.append(failure)
+    strange = [member.name for member in snapshot.members if member.number is None]
+    if strange:
+        message = f"not named {pool.name}-<n> and never touched: {named(strange)}"
+        found.append(condition(reasons.UNEXPECTED_NAMES, True, reasons.UNEXPECTED_NAMES, message))
+    spared = _spared(snapshot, standing)
+    if spared:
+        message = f"ready on an earlier revision, so their volumes are not wiped: {named(spared)}; mend or revert the template"
+        found.append(condition(reasons.HEALING_WITHHELD, True, reasons.READY_ON_EARLIER_REVISION, message))
+    if state_preservation(pool) == "Online":
+        message = "memory cannot be saved yet: volumes are kept, as with Offline"
+        found.append(condition(reasons.MEMORY_PRESERVED, False, reasons.CANNOT_SAVE_MEMORY, message))
+    return found
+
+
+def _available(snapshot: PoolSnapshot, standing: Standing) -> Document:
+    most = max_unavailable(snapshot.pool)
+    missed = standing.availability.unavailable
+    if missed <= most:
+        return condition(reasons.AVAILABLE, True, reasons.MINIMUM_REPLICAS_AVAILABLE, "")
+    message = f"{missed} unavailable, and at most {most} may be"
+    return condition(reasons.AVAILABLE, False, reasons.MINIMUM_REPLICAS_UNAVAILABLE, message)
+
+
+def _progressing(snapshot: PoolSnapshot, standing: Standing, current: str | None) -> Document:
+    course, wanted = standing.course, standing.wanted
+    updated = sum(is_updated(member, wanted.name) for member in standing.staying)
+    far = f"{updated} of {len(standing.staying)} have revision {wanted.name}"
+    if course.state == "Halted" and course.stuck is not None:
+        message = (
+            f"{course.stuck.name} did not become available with revision {wanted.name} in time; {far}; mend or revert the template"
+        )
+        return condition(reasons.PROGRESSING, False, reasons.PROGRESS_DEADLINE_EXCEEDED, message)
+    if course.state == "RolledBack":
+        message = (
+            f"revision {wanted.name} did not become available in time: back to {course.target.name}; change the template to go on"
+        )
+        return condition(reasons.PROGRESSING, False, reasons.ROLLED_BACK, message)
+    if current == wanted.name:
+        return condition(reasons.PROGRESSING, True, reasons.ROLLOUT_COMPLETE, f"all have revision {wanted.name}")
+    if course.state == "Paused":
+        return condition(reasons.PROGRESSING, False, reasons.ROLLOUT_PAUSED, f"updateStrategy.proactive.paused is true; {far}")
+    if course.state == "Limited":
+        limit = proactive(snapshot.pool).limit
+        return condition(reasons.PROGRESSING, True, reasons.ROLLOUT_LIMITED, f"updateStrategy.proactive.limit is {limit}; {far}")
+    if strategy_of(snapshot.pool) != "Proactive":
+        return condition(
+            reasons.PROGRESSING, True, reasons.WAITING_FOR_RESTARTS, f"updateStrategy {strategy_of(snapshot.pool)}; {far}"
+        )
+    held = _held_up(standing)
+    return condition(reasons.PROGRESSING, True, reasons.ROLLING_OUT, f"{far}{held}")
+
+
+def _held_up(standing: Standing) -> str:
+    """Machines that a rollout leaves alone for now."""
+    others = [one for one in standing.staying if not is_updated(one, standing.wanted.name)]
+    paused = [one.name for one in others if one.paused]
+    migrating = [one.name for one in others if one.migrating and not one.paused]
+    said = f"; paused, and left so: {named(paused)}" if paused else ""
+    return said + (f"; waiting for migrations of {named(migrating)}" if migrating else "")
+
+
+def _replica_failure(snapshot: PoolSnapshot, standing: Standing) -> Document | None:
+    refused = [f"{name}: {refusal.message}" for name, refusal in sorted(snapshot.refusals.items())]
+    if refused:
+        return condition(reasons.REPLICA_FAILURE, True, reasons.FAILED_CREATE, named(refused, "; ")[:2000])
+    foreign = [f"{member.name}: {member.volume_not_owned}" for member in standing.staying if member.volume_not_owned]
+    if foreign:
+        return condition(reasons.REPLICA_FAILURE, True, reasons.VOLUME_NOT_OWNED, named(foreign, "; ")[:2000])
+    return None
+
+
+def _spared(snapshot: PoolSnapshot, standing: Standing) -> list[str]:
+    settings = snapshot.pool.spec.autohealing
+    if settings is None:
+        return []
+    before = was_ready_on(snapshot)
+    sick = [member for member in standing.staying if is_sick(member, settings) and not member.ready]
+    return [member.name for member in sick if is_spared(member, before.get(member.name, ""))]
+
+
+def named(names: Sequence[str] | Iterable[str], between: str = ", ") -> str:
+    listed = list(names)
+    more = f"{between}and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
+    return between.join(listed[:MOST_NAMED]) + more
+
+
+def why_not(member: Member, revision: str) -> str:
+    """Why a machine does not have the revision yet, or is not ready, in a few words."""
+    if member.deleting:
+        return "being deleted"
+    if member.paused:
+        return "paused"
+    if member.migrating and member.revision != revision:
+        return "being migrated"
+    if awaited(member, revision) and not member.ready:
+        return "updated, not ready yet"
+    return ""
