@@ -6,6 +6,7 @@ words that Kubernetes uses, so that a person reads one language on both engines.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,6 +37,8 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
 # Nobody reads more of a value than this, or of more problems: an answer must not be many times as large as what was sent.
 LONGEST_SHOWN = 4096
 MOST_SHOWN = 100
+# How alike two words are is found in the product of their lengths. No field has a longer name.
+LONGEST_WORD = 64
 
 
 def shortened(text: str, longest: int = LONGEST_SHOWN) -> str:
@@ -74,7 +77,16 @@ def shown(value: Any) -> str:
     """A value as a person typed it: strings in quotes, everything else as JSON. Of a long one the beginning and the end."""
     if isinstance(value, str):
         return shortened(quoted(shortened(value)))
-    return shortened(msgspec.json.encode(value).decode())
+    return shortened(printable(msgspec.json.encode(value).decode()))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """What somebody may have meant: the known word that is most like this one. None where nothing is near."""
+    if len(word) > LONGEST_WORD:
+        return None
+    folded = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
 
 
 def required(field: str, detail: str = "") -> Problem:

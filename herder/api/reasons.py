@@ -134,6 +134,9 @@ DEGRADED: Final = "Degraded"
 SETTINGS_IN_USE: Final = "SettingsInUse"
 SETTINGS_NOT_USED: Final = "SettingsNotUsed"
 WRONG_NAME_OR_NAMESPACE: Final = "WrongNameOrNamespace"
+# Files of herder-config
+CONFIGURATION_IN_USE: Final = "ConfigurationInUse"
+CONFIGURATION_REFUSED: Final = "ConfigurationRefused"
 
 # Pools
 PROGRESSING: Final = "Progressing"

@@ -64,18 +64,19 @@ class _Merge:
 MERGE = _Merge()
 
 
-def read_yaml(raw: bytes, doubled: list[str] | None = None) -> Any:
+def read_yaml(raw: bytes, doubled: list[str] | None = None, *, aliases: bool = True) -> Any:
     """The one document in `raw`; YamlError when there is not exactly one that is sound. To `doubled` is added a sentence for each
-    key that a mapping has twice, with its line; of very many the first hundred."""
+    key that a mapping has twice, with its line; of very many the first hundred. `aliases`: whether there may be any."""
     try:
-        return _Reading([] if doubled is None else doubled).read(raw)
+        return _Reading([] if doubled is None else doubled, aliases).read(raw)
     except yaml.YAMLError as error:
         raise YamlError(str(error)) from None
 
 
 class _Reading:
-    def __init__(self, doubled: list[str]) -> None:
+    def __init__(self, doubled: list[str], aliases: bool) -> None:
         self._doubled = doubled
+        self._aliases = aliases
         self._line = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, _Size]] = {}
@@ -131,6 +132,8 @@ class _Reading:
         self._add(done.value, done.anchor, (self._values - values, self._text - text))
 
     def _alias(self, name: str) -> None:
+        if not self._aliases:
+            raise YamlError(f"line {self._line}: the alias {name!r} may not be used here: write what it stands for")
         if name not in self._anchors:
             raise YamlError(f"the alias {name!r} stands for nothing that is whole")
         value, size = self._anchors[name]

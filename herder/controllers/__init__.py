@@ -1,5 +1,6 @@
 """One module or folder per kind: watch, ask the rules, act. They meet only in objects."""
 
+from herder.controllers.configuration import ConfigurationEvents
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instances import Instances
 from herder.controllers.kubevirts import SettingsStatus
@@ -28,6 +29,7 @@ CONTROLLERS: tuple[Start, ...] = (
     ReviewExpiry.start,
     SettingsStatus.start,
     PolicyStatuses.start,
+    ConfigurationEvents.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

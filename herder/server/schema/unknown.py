@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
-from herder.api.problems import shortened
+from herder.api.problems import nearest, shortened
 from herder.server.schema.node import Node
 
 # As many as Kubernetes names in one answer.
 MOST_TOLD = 100
-# How alike two names are is found in the product of their lengths. No field has a longer name.
-LONGEST_NAME = 64
 
 
 def unknown_fields(obj: Any, root: Node) -> list[str]:
@@ -65,14 +62,9 @@ def _walk_object(value: dict[str, Any], node: Node | None, path: str, found: lis
 def did_you_mean(path: str, root: Node) -> str | None:
     """The nearest known name beside an unknown field: `spec.replicas` for `spec.replcas`. None where nothing is near."""
     parent, _, last = path.rpartition(".")
-    node = _at(parent, root) if len(last) <= LONGEST_NAME else None
-    if node is None:
-        return None
-    folded = {name.lower(): name for name in node.properties}
-    near = difflib.get_close_matches(last.lower(), folded, n=1, cutoff=0.6)
-    if not near:
-        return None
-    return f"{parent}.{folded[near[0]]}" if parent else folded[near[0]]
+    node = _at(parent, root)
+    near = nearest(last, node.properties) if node is not None else None
+    return f"{parent}.{near}" if parent and near else near
 
 
 def _at(path: str, root: Node) -> Node | None:
