@@ -1,0 +1,137 @@
+"""Keeps VirtualMachinePools (seed 003): as many machines as wanted, each up to date, those that fail made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from herder.api.backoff import doubled
+from herder.api.kinds import VirtualMachinePool
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.hands import Hands
+from herder.controllers.pool.members import Members, pool_owner
+from herder.controllers.pool.metrics import PoolMetrics
+from herder.controllers.pool.snapshot_builder import REVISIONS, SnapshotBuilder
+from herder.controllers.pool.writer import Outcome, Writer
+from herder.kube.cache import Stored
+from herder.kube.controller import DONE, Later, Result, Work
+from herder.kube.enqueue import enqueue
+from herder.kube.kit import Kit
+from herder.kube.queue import Queue
+from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, NODES, POOLS, Key
+from herder.rules.plans import Document
+from herder.rules.pools import PoolPlan, events, plan_pool
+from herder.rules.pools.snapshot import Refusal
+
+WORKERS = 4
+# What happens within this time is looked at together: machines of a pool tend to change at the same moment.
+TOGETHER = 0.02
+# Between two writes of a pool's counts.
+STATUS_EVERY = 1.0
+FIRST_RETRY = 10.0
+LONGEST_RETRY = 300.0
+
+
+class Pools:
+    name = "pools"
+
+    def __init__(self, kit: Kit, queue: Queue) -> None:
+        self._world = kit.world
+        self._queue = queue
+        self._hands = Hands(kit.client, kit.recorder)
+        self._pools = kit.caches.of(POOLS)
+        self._config = HerderConfig(kit)
+        self._members = Members(kit.caches.of(MACHINES), kit.caches.of(INSTANCES), kit.caches.of(NODES), self._wake)
+        self._snapshots = SnapshotBuilder(kit, self._members, self._config)
+        self._writer = Writer(kit)
+        self._metrics = PoolMetrics(kit, self._pools)
+        # What was refused, by pool and machine: how often, and the last answer. Lost with the term: then it is tried at once.
+        self._refusals: dict[str, dict[str, tuple[int, Refusal]]] = {}
+        self._shown: dict[str, float] = {}
+
+    @classmethod
+    def start(cls, kit: Kit) -> Work:
+        queue = kit.queue(cls.name)
+        self = cls(kit, queue)
+        enqueue(self._pools, queue)
+        enqueue(kit.caches.of(CONTROLLER_REVISIONS, REVISIONS), queue, _owning_pools)
+        enqueue(kit.caches.of(DATA_VOLUMES), queue, _owning_pools)
+        self._config.subscribe(self._wake_all)
+        return kit.work(self, queue, WORKERS, of=self._pools)
+
+    def _wake(self, key: Key) -> None:
+        if key in self._pools:
+            self._queue.add_after(key, TOGETHER)
+
+    def _wake_all(self) -> None:
+        for key in self._pools.keys():
+            self._wake(key)
+
+    async def reconcile(self, key: Key) -> Result:
+        stored = self._pools.stored(key)
+        if stored is None:
+            return DONE
+        snapshot = self._snapshots.cached(stored, self._refused(stored.uid))
+        plan = plan_pool(snapshot, self._world.now())
+        if stored.deleting:
+            self._forget(stored.uid)
+            return DONE
+        if plan.destroys:
+            snapshot = await self._snapshots.live(stored, snapshot.refusals)
+            plan = plan_pool(snapshot, self._world.now())
+        if plan.heal:
+            # What is known about a healing must not be lost with who began it.
+            await self._show(stored, plan.status)
+            self._metrics.healed(snapshot.pool, len(plan.heal))
+        outcome = await self._writer.carry_out(snapshot.pool, plan)
+        self._remember(stored, outcome)
+        return await self._conclude(key, plan, outcome)
+
+    async def _conclude(self, key: Key, plan: PoolPlan, outcome: Outcome) -> Result:
+        """Shows how things are by now, and says when to look again."""
+        stored = self._pools.stored(key)
+        if stored is None:
+            return DONE
+        if outcome.acted:
+            plan = plan_pool(self._snapshots.cached(stored, self._refused(stored.uid)), self._world.now())
+        self._hands.tell(stored.view, plan.events)
+        waits = [plan.next_look] if plan.next_look is not None else []
+        if outcome.conflicts:
+            waits.append(STATUS_EVERY / 10)
+        left = self._shown.get(stored.uid, 0.0) + STATUS_EVERY - self._world.now()
+        if not self._hands.is_shown(stored, plan.status):
+            if left > 0:
+                waits.append(left)
+            else:
+                await self._show(stored, plan.status)
+        return Later(min(waits)) if waits else DONE
+
+    async def _show(self, stored: Stored[VirtualMachinePool], status: Document) -> None:
+        self._shown[stored.uid] = self._world.now()
+        await self._hands.show(self._pools, stored, status)
+
+    # What was refused.
+
+    def _refused(self, uid: str) -> Mapping[str, Refusal]:
+        return {name: refusal for name, (_, refusal) in self._refusals.get(uid, {}).items()}
+
+    def _remember(self, stored: Stored[VirtualMachinePool], outcome: Outcome) -> None:
+        known = self._refusals.setdefault(stored.uid, {})
+        for name in outcome.succeeded:
+            known.pop(name, None)
+        for refused in outcome.refused:
+            times = known[refused.name][0] + 1 if refused.name in known else 1
+            retry = self._world.now() + doubled(FIRST_RETRY, LONGEST_RETRY, times - 1)
+            known[refused.name] = (times, Refusal(refused.message, retry))
+        if outcome.refused:
+            first = outcome.refused[0]
+            self._hands.tell(stored.view, (events.refused(first.name, first.message),))
+
+    def _forget(self, uid: str) -> None:
+        self._refusals.pop(uid, None)
+        self._shown.pop(uid, None)
+
+
+def _owning_pools(stored: Stored[Any]) -> Iterable[Key]:
+    owners = (pool_owner(stored.owners, controller=controller) for controller in (True, False))
+    return [Key(stored.key.namespace, owner.name) for owner in owners if owner is not None]

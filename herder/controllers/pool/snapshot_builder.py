@@ -1,0 +1,169 @@
+"""From caches, or from what the API server says at this moment, to the snapshot that a pool's plan is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from herder.api import labels
+from herder.api.core import ControllerRevision
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachinePool
+from herder.api.reading import part
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.pool.members import BY_POOL_NAME, Members
+from herder.kube.cache import BY_OWNER, Stored, owned, view_of
+from herder.kube.client import Client, Selection
+from herder.kube.kit import Kit
+from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
+from herder.rules.plans import Document, plain
+from herder.rules.pools.member import Member, member_of
+from herder.rules.pools.naming import number_of
+from herder.rules.pools.revisions import Revision, is_genuine, stored_revision
+from herder.rules.pools.snapshot import Attachable, OwnedVolume, PoolSnapshot, Refusal
+
+# Others keep revisions too: of their StatefulSets and DaemonSets there may be many.
+REVISIONS = Selection(labels=labels.POOL)
+
+
+class SnapshotBuilder:
+    def __init__(self, kit: Kit, members: Members, config: HerderConfig) -> None:
+        self._client: Client = kit.client
+        self._members = members
+        self._config = config
+        self._machines = kit.caches.of(MACHINES)
+        self._instances = kit.caches.of(INSTANCES)
+        self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._revisions = kit.caches.of(CONTROLLER_REVISIONS, REVISIONS)
+        for cache in (self._machines, self._volumes, self._revisions):
+            cache.add_index(BY_OWNER)
+        # What was read of a revision, by its identity and version: templates are long, and looked at often.
+        self._read: dict[str, tuple[int, Revision]] = {}
+
+    def cached(self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal]) -> PoolSnapshot:
+        pool = stored.view
+        members = self._members.of(pool.namespace, pool.uid)
+        others = [key for key in self._machines.keys_by(BY_POOL_NAME, f"{pool.namespace}/{pool.name}") if key.name not in members]
+        return self._snapshot(
+            stored,
+            refusals,
+            members=sorted(members.values(), key=_by_number),
+            others=[one for key in others if (one := self._machines.stored(key)) is not None],
+            attachable=self._attachable(pool),
+        )
+
+    async def live(self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal]) -> PoolSnapshot:
+        """Machines as the API server knows them now: before anything is deleted or wiped."""
+        pool = stored.view
+        listing = await self._client.list(MACHINES, Selection(namespace=pool.namespace))
+        ours = [machine for machine in listing.items if machine.controller_uid == pool.uid]
+        members = [
+            member_of(pool.name, machine, view_of(self._instances.stored(Key(pool.namespace, machine.name)))) for machine in ours
+        ]
+        cached = self.cached(stored, refusals)
+        others = [machine for machine in listing.items if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
+        return msgspec.structs.replace(
+            cached,
+            members=tuple(sorted(members, key=_by_number)),
+            held=frozenset(machine.name for machine in others),
+            detached=tuple(machine.name for machine in others if _was_ours(pool.name, machine.labels)),
+            living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
+        )
+
+    def _snapshot(
+        self,
+        stored: Stored[VirtualMachinePool],
+        refusals: Mapping[str, Refusal],
+        *,
+        members: Iterable[Member],
+        others: list[Stored[VirtualMachine]],
+        attachable: tuple[Attachable, ...],
+    ) -> PoolSnapshot:
+        pool = stored.view
+        spec = part(msgspec.json.decode(stored.raw), "spec")
+        numbered = [one for one in others if number_of(pool.name, one.key.name)]
+        volumes = tuple(self._owned_volumes(pool))
+        return PoolSnapshot(
+            pool=pool,
+            template=part(spec, "template"),
+            name_generation=part(spec, "nameGeneration"),
+            members=tuple(members),
+            held=frozenset(one.key.name for one in numbered),
+            detached=tuple(one.key.name for one in numbered if _was_ours(pool.name, one.labels)),
+            attachable=attachable,
+            volumes=volumes,
+            living=self._living(pool.namespace, volumes),
+            revisions=tuple(self._known_revisions(pool)),
+            nodes=self._members.nodes,
+            refusals=refusals,
+            burst=self._config.pools().burst,
+        )
+
+    def _attachable(self, pool: VirtualMachinePool) -> tuple[Attachable, ...]:
+        """Those that name the pool as an owner and nobody as their controller."""
+        found: list[Attachable] = []
+        for key in self._machines.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
+            stored = self._machines.stored(key)
+            machine = view_of(stored)
+            if stored is None or machine is None or stored.controller is not None or stored.deleting:
+                continue
+            if number_of(pool.name, machine.name) is not None:
+                found.append(
+                    Attachable(
+                        name=machine.name, uid=machine.uid, resource_version=str(stored.version), references=_references(machine)
+                    )
+                )
+        return tuple(found)
+
+    def _owned_volumes(self, pool: VirtualMachinePool) -> Iterable[OwnedVolume]:
+        for key in self._volumes.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
+            stored = self._volumes.stored(key)
+            volume = view_of(stored)
+            if stored is not None and volume is not None:
+                yield OwnedVolume(
+                    name=key.name,
+                    uid=stored.uid,
+                    resource_version=str(stored.version),
+                    machine=volume.labels.get(labels.MACHINE_NAME, ""),
+                    controller=stored.controller.uid if stored.controller is not None else "",
+                    deleting=stored.deleting,
+                    ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
+                    references=_references(volume),
+                )
+
+    def _living(self, namespace: str, volumes: tuple[OwnedVolume, ...]) -> frozenset[str]:
+        """Of the machines that control these volumes, those that are not being deleted."""
+        found = (self._machines.stored(Key(namespace, volume.machine)) for volume in volumes if volume.controller)
+        return frozenset(one.uid for one in found if one is not None and not one.deleting)
+
+    def _known_revisions(self, pool: VirtualMachinePool) -> Iterable[Revision]:
+        for key in self._revisions.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
+            stored = self._revisions.stored(key)
+            if stored is None or stored.controller is None or stored.controller.uid != pool.uid or stored.deleting:
+                continue
+            revision = self._revision(stored)
+            if revision is not None and is_genuine(pool, revision):
+                yield revision
+
+    def _revision(self, stored: Stored[ControllerRevision]) -> Revision | None:
+        known = self._read.get(stored.uid)
+        if known is not None and known[0] == stored.version:
+            return known[1]
+        view = view_of(stored)
+        if view is None:
+            return None
+        revision = stored_revision(view)
+        self._read[stored.uid] = (stored.version, revision)
+        return revision
+
+
+def _was_ours(pool: str, marks: Mapping[str, str]) -> bool:
+    return marks.get(labels.POOL_REVISION, "").startswith(f"{pool}-")
+
+
+def _by_number(member: Member) -> tuple[int, str]:
+    return member.number or 0, member.name
+
+
+def _references(thing: VirtualMachine | DataVolume) -> tuple[Document, ...]:
+    return tuple(found for one in thing.metadata.owner_references or () if (found := plain(one)) is not None)

@@ -1,0 +1,212 @@
+"""Carries out a pool's plan: the only I/O on its machines, volumes and revisions. Each step is safe to repeat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from herder.api import labels
+from herder.api.kinds import DataVolume, VirtualMachinePool
+from herder.controllers.hands import Hands
+from herder.controllers.pool.snapshot_builder import REVISIONS
+from herder.controllers.workloads.refusals import is_refusal
+from herder.kube.client import Selection
+from herder.kube.errors import ApiStatusError, Conflict, NotFound
+from herder.kube.kit import Kit
+from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, MACHINES, Key, written
+from herder.rules.plans import Document, Event, plain
+from herder.rules.pools import events
+from herder.rules.pools.plan import Adopt, Create, PoolPlan, Remove, Update
+from herder.rules.pools.preservation import Release
+from herder.rules.pools.template import owner_reference
+
+# The name under which a pool's fields of a machine stand in managedFields: what people add stays, what the template drops goes.
+MANAGER = "herder-pools"
+AT_ONCE = 32
+# Of so many refusals in one go the rest would most likely get the same.
+ENOUGH_REFUSALS = 8
+T = TypeVar("T", Create, Update, Remove, Adopt, Release)
+
+
+class Refused(msgspec.Struct, frozen=True):
+    name: str
+    message: str
+
+
+class Outcome(msgspec.Struct):
+    """What has come of a plan."""
+
+    acted: bool = False
+    # Names of machines that were made or updated, and what was refused.
+    succeeded: list[str] = msgspec.field(default_factory=list[str])
+    refused: list[Refused] = msgspec.field(default_factory=list[Refused])
+    # Somebody was faster: to be looked at again.
+    conflicts: int = 0
+
+
+class Writer:
+    def __init__(self, kit: Kit) -> None:
+        self._client = kit.client
+        self._hands = Hands(kit.client, kit.recorder)
+        self._machines = kit.caches.of(MACHINES)
+        self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._revisions = kit.caches.of(CONTROLLER_REVISIONS, REVISIONS)
+
+    async def carry_out(self, pool: VirtualMachinePool, plan: PoolPlan) -> Outcome:
+        """In this order: what machines are made of before machines, what is taken before what is made."""
+        outcome = Outcome()
+        await self._keep_revisions(pool, plan)
+        await self._each(pool, plan.adopt, self._adopt, outcome, events.adopted)
+        await self._each(pool, plan.release, self._release, outcome)
+        await self._remove(pool, plan.heal, outcome, events.healed)
+        kept = bool(plan.remove) and plan.remove[0].preserve
+        await self._remove(pool, plan.remove, outcome, lambda names: events.removed(names, preserved=kept))
+        await self._update(pool, plan.update, outcome)
+        await self._each(pool, plan.create, self._create, outcome, events.created)
+        return outcome
+
+    async def _keep_revisions(self, pool: VirtualMachinePool, plan: PoolPlan) -> None:
+        if plan.create_revision is not None:
+            await self._hands.create(self._revisions, plan.create_revision, pool.uid)
+        if plan.renumber is not None:
+            revision, number = plan.renumber
+            patch = {"metadata": {"uid": revision.uid, "resourceVersion": revision.resource_version}, "revision": number}
+            made = await self._client.patch(written(CONTROLLER_REVISIONS), Key(pool.namespace, revision.name), patch)
+            await self._revisions.wait_seen(made.metadata.resource_version or "")
+        for gone in plan.forget:
+            await self._hands.delete(self._revisions, pool.namespace, gone)
+
+    # Machines.
+
+    async def _create(self, pool: VirtualMachinePool, wanted: Create) -> bool:
+        """Asked for first: an apply would take over what somebody has made under this name since the cache last heard."""
+        key = Key(pool.namespace, wanted.name)
+        found = await self._client.find(MACHINES, key)
+        if found is not None:
+            await self._machines.wait_seen(found.metadata.resource_version or "")
+            return False
+        made = await self._client.apply(written(MACHINES), key, wanted.document, manager=MANAGER)
+        await self._machines.wait_seen(made.metadata.resource_version or "")
+        return True
+
+    async def _apply(self, pool: VirtualMachinePool, wanted: Update) -> bool:
+        key = Key(pool.namespace, wanted.name)
+        identity = {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
+        if wanted.reword is not None:
+            made = await self._client.patch(written(MACHINES), key, {**wanted.reword, "metadata": identity})
+        else:
+            document = {**wanted.document, "metadata": {**wanted.document["metadata"], **identity}}
+            made = await self._client.apply(written(MACHINES), key, document, manager=MANAGER)
+        await self._machines.wait_seen(made.metadata.resource_version or "")
+        return wanted.reword is None
+
+    async def _adopt(self, pool: VirtualMachinePool, wanted: Adopt) -> bool:
+        identity = {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
+        patch = {"metadata": {**identity, "ownerReferences": list(wanted.references)}}
+        made = await self._client.patch(written(MACHINES), Key(pool.namespace, wanted.name), patch)
+        await self._machines.wait_seen(made.metadata.resource_version or "")
+        return True
+
+    async def _update(self, pool: VirtualMachinePool, updates: Sequence[Update], outcome: Outcome) -> None:
+        revision = updates[0].revision if updates else ""
+        await self._each(pool, updates, self._apply, outcome, lambda names: events.updated(names, revision))
+
+    async def _remove(
+        self, pool: VirtualMachinePool, removals: Sequence[Remove], outcome: Outcome, told: Callable[[list[str]], Event]
+    ) -> None:
+        """Volumes that stay are listed live, too: one that the cache has not heard of would go with its machine."""
+        volumes: list[DataVolume] = []
+        if any(one.preserve for one in removals):
+            volumes = (await self._client.list(DATA_VOLUMES, Selection(namespace=pool.namespace))).items
+
+        async def remove(pool: VirtualMachinePool, wanted: Remove) -> bool:
+            if wanted.preserve:
+                for volume in [one for one in volumes if one.controller_uid == wanted.uid and not one.being_deleted]:
+                    await self._preserve(pool, volume, wanted)
+            key = Key(pool.namespace, wanted.name)
+            await self._client.delete(
+                MACHINES, key, uid=wanted.uid, resource_version=wanted.resource_version, propagation="Foreground"
+            )
+            await self._machines.wait_gone(key, wanted.uid)
+            return True
+
+        await self._each(pool, removals, remove, outcome, told)
+
+    # Volumes.
+
+    async def _preserve(self, pool: VirtualMachinePool, volume: DataVolume, wanted: Remove) -> None:
+        """The pool becomes a second owner: when the machine goes, the volume stays."""
+        known = [reference for one in volume.metadata.owner_references or () if (reference := plain(one)) is not None]
+        if any(one.get("uid") == pool.uid for one in known):
+            return
+        ready = {"annotations": {labels.READY_REVISION: wanted.ready_revision}} if wanted.ready_revision else {}
+        metadata: Document = {
+            "uid": volume.uid,
+            "resourceVersion": volume.metadata.resource_version,
+            "labels": {labels.MACHINE_NAME: wanted.name},
+            "ownerReferences": [*known, owner_reference(pool, controller=False)],
+            **ready,
+        }
+        made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, volume.name), {"metadata": metadata})
+        await self._volumes.wait_seen(made.metadata.resource_version or "")
+
+    async def _release(self, pool: VirtualMachinePool, wanted: Release) -> bool:
+        metadata = {
+            "uid": wanted.uid,
+            "resourceVersion": wanted.resource_version,
+            "ownerReferences": list(wanted.references),
+        }
+        made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, wanted.name), {"metadata": metadata})
+        await self._volumes.wait_seen(made.metadata.resource_version or "")
+        return True
+
+    # All of a kind.
+
+    async def _each(
+        self,
+        pool: VirtualMachinePool,
+        items: Iterable[T],
+        act: Callable[[VirtualMachinePool, T], Awaitable[bool]],
+        outcome: Outcome,
+        told: Callable[[list[str]], Event] | None = None,
+    ) -> None:
+        """Side by side, and each to its end: what is still on its way would be counted wrongly. One that is refused keeps nobody
+        else from their turn; what passes by itself is raised when all are through."""
+        waiting = list(items)
+        done: list[str] = []
+        failures: list[Exception] = []
+        refused = 0
+
+        async def work() -> None:
+            nonlocal refused
+            while waiting and refused < ENOUGH_REFUSALS and not failures:
+                item = waiting.pop(0)
+                outcome.acted = True
+                try:
+                    if await act(pool, item):
+                        done.append(item.name)
+                except (Conflict, NotFound):
+                    outcome.conflicts += 1
+                except ApiStatusError as error:
+                    if not is_refusal(error):
+                        failures.append(error)
+                        return
+                    refused += 1
+                    outcome.refused.append(Refused(item.name, str(error)))
+                except Exception as error:
+                    failures.append(error)
+                    return
+
+        await asyncio.gather(*(work() for _ in range(min(AT_ONCE, len(waiting)))))
+        outcome.succeeded += done
+        if done and told is not None:
+            self._hands.tell(pool, (told(sorted(done, key=_in_numbers)),))
+        if failures:
+            raise failures[0]
+
+
+def _in_numbers(name: str) -> tuple[int, str]:
+    return len(name), name
