@@ -45,6 +45,14 @@ EVERYWHERE: Final[list[Document]] = [
     # An owner reference that keeps its owner from going takes this right over the owner.
     _rule("kubevirt.io", ("virtualmachines/finalizers", "virtualmachineinstances/finalizers"), "update"),
     _rule("cdi.kubevirt.io", ("datavolumes",), *READ, "create"),
+    # Pools: their machines, the templates that these had, and the disks that outlive a machine. A disk is given to the pool,
+    # and back to the machine, by its owner references.
+    _rule("kubevirt.io", ("virtualmachinepools",), *READ, "patch"),
+    _rule("kubevirt.io", ("virtualmachinepools/status",), "patch"),
+    _rule("kubevirt.io", ("virtualmachinepools/finalizers",), "update"),
+    _rule("kubevirt.io", ("virtualmachines",), "create", "patch", "delete"),
+    _rule("apps", ("controllerrevisions",), *READ, "create", "patch", "delete"),
+    _rule("cdi.kubevirt.io", ("datavolumes",), "patch", "delete"),
     # Volumes: made for claims, filled for DataVolumes, and cleared away.
     _rule("cdi.kubevirt.io", ("datavolumes/status",), "patch"),
     _rule("cdi.kubevirt.io", ("datavolumes/finalizers",), "update"),

@@ -52,6 +52,8 @@ _SEE_AROUND: Final = [
     _rule(READ, "", "pods", "pods/status", "events", "persistentvolumeclaims"),
     _rule(READ, "events.k8s.io", "events"),
 ]
+# The templates that a pool's machines had: what `herder pool rollout history` and `undo` read.
+_SEE_REVISIONS: Final = _rule(READ, "apps", "controllerrevisions")
 _SEE_CLUSTER: Final = [
     _rule(READ, VIRT, "kubevirts", "kubevirts/status"),
     _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
@@ -69,7 +71,7 @@ def roles() -> list[Document]:
         _role(
             "herder-viewer",
             "Sees virtual machines, migrations, policies, nodes and what goes on. No Secrets, no ConfigMaps, no change.",
-            [*_SEE_MACHINES, *_SEE_AROUND, *_SEE_CLUSTER],
+            [*_SEE_MACHINES, _SEE_REVISIONS, *_SEE_AROUND, *_SEE_CLUSTER],
         ),
         _role(
             "vm-owner",
@@ -77,6 +79,7 @@ def roles() -> list[Document]:
             [
                 *_SEE_MACHINES,
                 *_EDIT_MACHINES,
+                _SEE_REVISIONS,
                 *_SEE_AROUND,
                 _rule(WRITE, "", "persistentvolumeclaims"),
                 _rule(READ, "", "pods/log"),
@@ -118,6 +121,7 @@ def roles() -> list[Document]:
 
 _ADMIN: Final = [
     *({"apiGroups": [group], "resources": ["*"], "verbs": ["*"]} for group in (VIRT, POLICIES, DISKS, PODS, OWN)),
+    _SEE_REVISIONS,
     *_SEE_AROUND,
     *_SEE_CLUSTER[3:],
     _rule(("update", "patch"), "", "nodes"),

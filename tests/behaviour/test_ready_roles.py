@@ -15,6 +15,7 @@ from tests.engines.resources import (
     CLAIMS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
     EVENTS,
     NAMESPACES,
     NODES,
@@ -74,7 +75,7 @@ async def _cannot_list(holder: Api, namespace: str, *resources: Resource) -> Non
 async def test_a_viewer_sees_and_changes_nothing(api: Api, holder: Api, name: str, namespace: str) -> None:
     (await api.create(MACHINES, MACHINE, namespace)).ok  # noqa: B018
     await bind(api, "", "herder-viewer", user(name), SEE_MACHINES)
-    await _sees(holder, namespace, *OURS.values(), NODES, PODS, EVENTS)
+    await _sees(holder, namespace, *OURS.values(), NODES, PODS, EVENTS, CONTROLLER_REVISIONS)
     await _cannot_list(holder, namespace, SECRETS, CONFIG_MAPS, ROLE_BINDINGS)
     assert (await holder.get(MACHINES, "a", namespace)).code == 200
     assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 403
@@ -93,7 +94,11 @@ async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Ap
     await bind(api, namespace, "vm-owner", user(name), SEE_MACHINES)
     assert (await holder.create(MACHINES, MACHINE, namespace)).code == 201
     assert (await holder.patch(MACHINES, "a", {"spec": {"runStrategy": "Always"}}, namespace)).code == 200
-    await _sees(holder, namespace, MACHINES, INSTANCES, POOLS, MIGRATIONS, PODS)
+    await _sees(holder, namespace, MACHINES, INSTANCES, POOLS, MIGRATIONS, PODS, CONTROLLER_REVISIONS)
+    revision = {"metadata": {"name": "a"}, "revision": 1}
+    assert (await holder.create(CONTROLLER_REVISIONS, revision, namespace)).code == 403, (
+        "what a pool returns to is the pool's to write"
+    )
     reply = await holder.create(MIGRATIONS, MIGRATION, namespace)
     reply.refused(403, "Forbidden")
     assert 'cannot create resource "virtualmachineinstancemigrations"' in reply.message
@@ -147,6 +152,7 @@ async def test_an_admin_runs_the_herd_and_not_the_cluster(api: Api, holder: Api,
     assert (await holder.patch(MACHINES, "a", {"metadata": {"labels": {"a": "b"}}}, namespace)).code == 200
     assert (await holder.patch(NODES, "nowhere", {"spec": {"unschedulable": True}})).code == 404
     assert (await holder.delete(POLICIES, "nowhere")).code == 404
+    await _sees(holder, namespace, CONTROLLER_REVISIONS)
     assert (await _edit_settings(holder)).code in (200, 404), "on a real cluster there are none before somebody installs them"
     await _sees(holder, namespace, *OURS.values(), NODES, PODS)
     await _cannot_list(holder, namespace, SECRETS, ROLE_BINDINGS, CLUSTER_ROLES)

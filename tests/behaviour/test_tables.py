@@ -8,7 +8,7 @@ import pytest
 
 from tests.behaviour.manifests import absent_node, config_map, node, pod, workload
 from tests.engines.api import Api, Json
-from tests.engines.resources import BUDGETS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, NODES, PODS, SECRETS
+from tests.engines.resources import BUDGETS, CONFIG_MAPS, CONTROLLER_REVISIONS, DEPLOYMENTS, NAMESPACES, NODES, PODS, SECRETS
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 KUBECTL = f"{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
@@ -70,6 +70,21 @@ async def test_nodes(api: Api, unique: Callable[..., str]) -> None:
     row = cells((await api.get(NODES, name, accept=TABLE)).ok)
     assert (row["Status"], row["Internal-IP"]) == ("Ready,SchedulingDisabled", "10.0.0.7")
     await api.delete(NODES, name)
+
+
+async def test_revisions_show_whose_history_they_are(api: Api, namespace: str) -> None:
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "name": "web", "uid": "1", "controller": True}
+    for name, owners in (("alone", []), ("web-1", [owner])):
+        document = {"metadata": {"name": name, "ownerReferences": owners}, "revision": 7, "data": {}}
+        (await api.create(CONTROLLER_REVISIONS, document, namespace)).ok  # noqa: B018
+    # By their names, before whoever clears away what has lost its owner does so.
+    shown = [(await api.get(CONTROLLER_REVISIONS, name, namespace, accept=KUBECTL)).ok for name in ("alone", "web-1")]
+    assert columns(shown[0]) == ["Name", "Controller", "Revision", "Age"]
+    rows = [table["rows"][0]["cells"][:3] for table in shown]
+    assert [[str(cell) for cell in row] for row in rows] == [
+        ["alone", "<none>", "7"],
+        ["web-1", "virtualmachinepool.kubevirt.io/web", "7"],
+    ]
 
 
 async def test_namespaces(api: Api, namespace: str) -> None:
