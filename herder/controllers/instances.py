@@ -41,6 +41,7 @@ from herder.rules.instances.observed import trust
 from herder.rules.instances.plan import launcher_of
 from herder.rules.migratability.waiting import demanded_level, waits
 from herder.rules.migration.phases import finished
+from herder.rules.plans import Document
 
 WORKERS = 16
 
@@ -158,22 +159,27 @@ class Instances:
             await hands.create(self._pods, plan.create_pod, stored.uid)
         if plan.pause is not None:
             name, value = plan.pause
-            if (pod := self._pods.stored(Key(namespace, name))) is not None:
-                # That it is gone makes us look again.
-                with contextlib.suppress(NotFound):
-                    await hands.patch(self._pods, pod, {"metadata": {"annotations": {labels.PAUSE: value}}})
+            await self._patch_pod(Key(namespace, name), {"metadata": {"annotations": {labels.PAUSE: value}}})
         for end in plan.delete_pods:
             await hands.delete(self._pods, namespace, end)
         if plan.node_label is not None:
             await hands.patch(self._instances, stored, {"metadata": {"labels": {labels.NODE_NAME: plan.node_label}}})
         if plan.status is not None:
             await hands.show(self._instances, stored, plan.status)
+        for change in plan.patch_pods:
+            await self._patch_pod(Key(namespace, change.name), change.patch)
         if plan.replace_pod is not None:
             end, version = plan.replace_pod
             await hands.delete(self._pods, namespace, end, version)
         if plan.remove_finalizer:
             await hands.let_go(self._instances, stored, labels.INSTANCE_FINALIZER)
         hands.tell(stored.view, plan.events)
+
+    async def _patch_pod(self, key: Key, patch: Document) -> None:
+        if (pod := self._pods.stored(key)) is not None:
+            # That it is gone makes us look again.
+            with contextlib.suppress(NotFound):
+                await self._hands.patch(self._pods, pod, patch)
 
     async def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
         pods = sorted(self._launchers(stored), key=_age)

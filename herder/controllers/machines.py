@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +13,7 @@ from herder.controllers.hands import Hands
 from herder.kube.cache import Index, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
+from herder.kube.errors import NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import DATA_VOLUMES, INSTANCES, MACHINES, Key
 from herder.rules.machines import MachineSnapshot, plan_machine
@@ -52,6 +54,7 @@ class Machines:
         stored = self._machines.stored(key)
         if stored is None:
             return DONE
+        instance = self._instances.stored(key)
         plan = plan_machine(self._snapshot(stored), self._world.now())
         owner = stored.uid
         # The status first: what is known about a failure must not be lost with the instance that failed. Before an instance is
@@ -64,6 +67,10 @@ class Machines:
             await self._hands.delete(self._instances, key.namespace, plan.delete_instance)
         if plan.create_instance is not None:
             await self._hands.create(self._instances, plan.create_instance, owner)
+        if plan.update_instance is not None and instance is not None:
+            # That it is gone makes us look again.
+            with contextlib.suppress(NotFound):
+                await self._hands.patch(self._instances, instance, plan.update_instance)
         self._hands.tell(stored.view, plan.events)
         return DONE if plan.next_look is None else Later(plan.next_look)
 

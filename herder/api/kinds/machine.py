@@ -12,6 +12,10 @@ from herder.api.kinds.instance import VirtualMachineInstanceSpec
 from herder.api.meta import Condition, TemplateMeta
 from herder.api.views import SUBDOMAIN, Bytes, Count, Labels, Time, View, doc, exactly_one
 
+_TEMPLATE = (
+    "What each instance looks like. Labels, annotations and evictionStrategy reach one that runs; all else takes effect at the next"
+    " start."
+)
 RunStrategy = Literal["Always", "RerunOnFailure", "Manual", "Halted", "Once"]
 
 
@@ -57,7 +61,7 @@ class VirtualMachineSpec(View, frozen=True, kw_only=True):
         ]
         | None
     ) = None
-    template: Annotated[InstanceTemplate, doc("What each instance looks like. A change takes effect at the next start.")]
+    template: Annotated[InstanceTemplate, doc(_TEMPLATE)]
     data_volume_templates: (
         Annotated[tuple[DataVolumeTemplate, ...], doc("DataVolumes that are made for the machine and go with it.", max_length=64)]
         | None

@@ -28,8 +28,8 @@ def validate_machine(machine: Json, old: Json | None = None) -> list[Problem]:
 
 
 def validate_instance(instance: Json, old: Json | None = None) -> list[Problem]:
-    spec, annotations = part(instance, "spec"), part(instance, "metadata", "annotations")
-    return instance_problems(spec, "spec") + definition_problems(spec, annotations, "spec")
+    spec = part(instance, "spec")
+    return instance_problems(spec, "spec") + definition_problems(spec, part(instance, "metadata"), "spec")
 
 
 def _request_problems(machine: Json) -> list[Problem]:
@@ -56,7 +56,7 @@ def machine_problems(spec: Json, path: str) -> list[Problem]:
     metadata, instance = part(spec, "template", "metadata"), part(spec, "template", "spec")
     problems += metadata_problems(metadata, f"{path}.template.metadata")
     problems += instance_problems(instance, f"{path}.template.spec")
-    return problems + definition_problems(instance, part(metadata, "annotations"), f"{path}.template.spec")
+    return problems + definition_problems(instance, metadata, f"{path}.template.spec")
 
 
 def instance_problems(spec: Json, path: str) -> list[Problem]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from herder.api import labels
 from herder.api.builtin.objectmeta import check_annotations
+from herder.api.inheritance import told_with
 from herder.api.problems import Problem, invalid
 from herder.api.reading import Json, part
 from herder.api.selectors import validate_labels
@@ -24,10 +24,10 @@ def metadata_problems(metadata: Json, path: str) -> list[Problem]:
     return problems
 
 
-def definition_problems(spec: Json, annotations: Json, path: str) -> list[Problem]:
-    """`annotations` are the instance's, of which those about simulated guests go along."""
-    told = {key: value for key, value in annotations.items() if key.startswith(labels.SIMULATED)}
-    return size_problems([spec, told], path, "put user data, network data and files into Secrets or ConfigMaps")
+def definition_problems(spec: Json, metadata: Json, path: str) -> list[Problem]:
+    """`metadata` is the instance's, of which its pod inherits most."""
+    told, advice = told_with(metadata), "put user data, network data and files into Secrets or ConfigMaps"
+    return size_problems([spec, *told], path, f"{advice}, and have fewer labels and annotations" if any(told) else advice)
 
 
 def size_problems(told: Any, path: str, advice: str) -> list[Problem]:

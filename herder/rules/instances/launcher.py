@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from herder.api import defaults, labels, registry
 from herder.api.guest import Started
+from herder.api.inheritance import inherited, inherited_by_pods, note_of
 from herder.api.kinds.domain import CPU
 from herder.api.kinds.instance import VirtualMachineInstanceSpec
 from herder.api.kinds.kubevirt import MigrationConfiguration
 from herder.api.kinds.volumes import Volume
 from herder.api.quantity import Quantity, of, of_milli, parse_quantity
 from herder.api.reading import part, text
+from herder.rules.inheritance import Given
 from herder.rules.instances.needs import claims_of, cloud_init_secrets, needs_of
 from herder.rules.migratability.starting import is_host_model, required_level, with_levels
-from herder.rules.plans import Document, plain
+from herder.rules.plans import Document, plain, without_nothing
 
 CONTAINER = "compute"
 # Nothing is pulled: the node's agent runs the guest itself.
@@ -58,22 +60,39 @@ def launcher_pod(
 ) -> Document:
     """`settings` are asked for the level of the node, where the guest is started and not moved."""
     own = part(instance, "metadata")
+    given = given_to_pod(part(own, "labels"), part(own, "annotations"))
     levels = settings if incoming is None else None
     return {
         "metadata": {
             "name": pod_name(text(own, "name"), text(own, "uid")),
             "namespace": text(own, "namespace"),
             "labels": {
-                **part(own, "labels"),
+                **given.labels,
+                **_machine_name(own),
                 labels.APP: labels.LAUNCHER,
                 labels.CREATED_BY: text(own, "uid"),
                 labels.INSTANCE_NAME: text(own, "name")[:63].rstrip("-."),
             },
-            "annotations": {**_annotations(instance, incoming), **_required_level(spec, levels)},
+            "annotations": {
+                **given.annotations,
+                **without_nothing({labels.LAST_APPLIED: note_of(given.record)}),
+                **_annotations(instance, incoming),
+                **_required_level(spec, levels),
+            },
             "ownerReferences": [_owner_reference(own)],
         },
         "spec": _pod_spec(part(instance, "spec"), spec, levels),
     }
+
+
+def given_to_pod(own_labels: Mapping[str, str], own_annotations: Mapping[str, str]) -> Given:
+    """What an instance gives to its pod, when that is made and ever after."""
+    return Given(inherited(own_labels), inherited_by_pods(own_annotations))
+
+
+def _machine_name(own: Document) -> dict[str, str]:
+    name = text(part(own, "labels"), labels.MACHINE_NAME)
+    return {labels.MACHINE_NAME: name} if name else {}
 
 
 def _required_level(spec: VirtualMachineInstanceSpec, levels: MigrationConfiguration | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from herder.api.kinds.migration_state import MigrationState
 from herder.rules.instances.launcher import launcher_pod, pod_name
 from herder.rules.instances.needs import Found, missing, needs_of
 from herder.rules.instances.observed import Observed, answers, fenced, observe
+from herder.rules.instances.pod_metadata import PodPatch, pod_patches
 from herder.rules.instances.pods import active_pod, gave_away, has_ended, heir, took_over
 from herder.rules.instances.status import status_of
 from herder.rules.migratability.starting import is_host_model, required_level
@@ -52,6 +53,8 @@ class InstancePlan(msgspec.Struct, frozen=True):
     delete_pods: tuple[Delete, ...] = ()
     # (pod, value): what the pod's annotation should say.
     pause: tuple[str, str] | None = None
+    # Of labels and annotations, in this order.
+    patch_pods: tuple[PodPatch, ...] = ()
     # (pod, version): made by settings that are others now, and still without a node. One that is bound meanwhile stays.
     replace_pod: tuple[Delete, str] | None = None
     node_label: str | None = None
@@ -223,6 +226,7 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         add_finalizer=labels.INSTANCE_FINALIZER not in instance.finalizers,
         delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
         pause=_pause(instance, pod),
+        patch_pods=pod_patches(instance, pod),
         node_label=_node_label(instance, pod, observed),
         status=status,
         events=_events(instance, observed, pod),

@@ -11,6 +11,7 @@ from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
 from herder.api.reading import part, text
 from herder.rules.machines import children, failures
+from herder.rules.machines.inherited import instance_patch
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
@@ -33,6 +34,8 @@ class MachinePlan(msgspec.Struct, frozen=True):
     create_data_volumes: tuple[Document, ...] = ()
     create_instance: Document | None = None
     delete_instance: Delete | None = None
+    # What of the template reaches the instance without a restart, as a merge patch.
+    update_instance: Document | None = None
     status: Document = msgspec.field(default_factory=dict)
     events: tuple[Event, ...] = ()
     next_look: float | None = None
@@ -79,10 +82,17 @@ def _plan(
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
+        update_instance=_update(snapshot, instance) if want == "leave" else None,
         status=_status(snapshot, instance, failure, word, now, making=make),
         events=_events(snapshot, instance, make, end, want),
         next_look=max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
     )
+
+
+def _update(snapshot: MachineSnapshot, instance: VirtualMachineInstance | None) -> Document | None:
+    if instance is None or not _alive(instance) or snapshot.machine.being_deleted:
+        return None
+    return instance_patch(snapshot.document, instance)
 
 
 def _ended_by_wish(instance: VirtualMachineInstance | None) -> bool:
@@ -133,8 +143,7 @@ def _status(
 ) -> Document:
     machine = snapshot.machine
     old = machine.status
-    made_from = instance.annotations.get(labels.TEMPLATE_HASH) if instance else None
-    found = conditions(machine, instance, word, children.template_hash(snapshot.document), made_from)
+    found = conditions(machine, instance, word, restart_required=_is_stale(snapshot.document, instance))
     ready = any(one["type"] == reasons.READY and one["status"] == "True" for one in found)
     # A request counts as done once its instance is there, and not when it is merely about to be made.
     handled = machine.annotations.get(labels.START_REQUEST) if _alive(instance) else (old.observed_start_request if old else None)
@@ -154,6 +163,13 @@ def _status(
             "observedStartRequest": handled,
         }
     )
+
+
+def _is_stale(document: Document, instance: VirtualMachineInstance | None) -> bool:
+    made_from = instance.annotations.get(labels.TEMPLATE_HASH) if instance is not None else None
+    if instance is None or made_from is None or phase_of(instance) in FINISHED:
+        return False
+    return not children.is_made_from_template(made_from, document)
 
 
 def _node_of(instance: VirtualMachineInstance | None) -> str | None:

@@ -110,14 +110,14 @@ def _stopped(instance: VirtualMachineInstance | None) -> Shown:
 
 
 def conditions(
-    machine: VirtualMachine, instance: VirtualMachineInstance | None, is_shown: Shown, template_hash: str, made_from: str | None
+    machine: VirtualMachine, instance: VirtualMachineInstance | None, is_shown: Shown, *, restart_required: bool
 ) -> list[Document]:
     """Those of the instance that people look for on the machine, and our own."""
     ready = find(instance.status.conditions if instance and instance.status else None, reasons.READY)
     if is_shown.word == reasons.STARTING and not is_shown.reason:
         # One word for all the steps of a start: each step more would be a write more.
         starting = condition(reasons.READY, False, reasons.GUEST_STARTING, "the instance is being started")
-        return [starting, *_stale(instance, template_hash, made_from)]
+        return [starting, *_stale(restart_required)]
     if ready is not None and ready.status == "True":
         found = [condition(reasons.READY, True, ready.reason or reasons.READY, ready.message or "")]
     else:
@@ -128,7 +128,7 @@ def conditions(
         one = find(instance.status.conditions if instance and instance.status else None, kind)
         if one is not None:
             found.append(condition(kind, one.status == "True", one.reason or kind, one.message or ""))
-    found += _stale(instance, template_hash, made_from)
+    found += _stale(restart_required)
     fails = _what_fails(machine, instance)
     if fails is not None:
         found.append(condition(reasons.FAILURE, True, fails.reason or reasons.RECONCILE_FAILED, fails.message or ""))
@@ -137,8 +137,8 @@ def conditions(
     return found
 
 
-def _stale(instance: VirtualMachineInstance | None, template_hash: str, made_from: str | None) -> list[Document]:
-    if instance is None or made_from is None or made_from == template_hash or phase_of(instance) in FINISHED:
+def _stale(restart_required: bool) -> list[Document]:
+    if not restart_required:
         return []
     message = "the template has changed since this instance was started; restart the machine to use it"
     return [condition(reasons.RESTART_REQUIRED, True, reasons.RESTART_REQUIRED, message)]
