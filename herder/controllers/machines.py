@@ -16,7 +16,7 @@ from herder.kube.enqueue import enqueue
 from herder.kube.errors import NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import DATA_VOLUMES, INSTANCES, MACHINES, Key
-from herder.rules.machines import MachineSnapshot, plan_machine
+from herder.rules.machines import MachineSnapshot, TakeBack, plan_machine
 
 WORKERS = 16
 
@@ -61,6 +61,8 @@ class Machines:
         # made there is nothing to lose, and it will be written anyway once there is one.
         if plan.create_instance is None or stored.view.status is not None:
             await self._hands.show(self._machines, stored, plan.status)
+        for kept in plan.take_back:
+            await self._take_back(key.namespace, kept)
         for volume in plan.create_data_volumes:
             await self._hands.create(self._volumes, volume, owner)
         if plan.delete_instance is not None:
@@ -73,6 +75,12 @@ class Machines:
                 await self._hands.patch(self._instances, instance, plan.update_instance)
         self._hands.tell(stored.view, plan.events)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _take_back(self, namespace: str, kept: TakeBack) -> None:
+        """That it is gone, or is another one, makes us look again."""
+        volume = self._volumes.stored(Key(namespace, kept.name))
+        if volume is not None and volume.uid == kept.uid:
+            await self._hands.patch(self._volumes, volume, kept.patch)
 
     def _snapshot(self, stored: Stored[VirtualMachine]) -> MachineSnapshot:
         namespace = stored.key.namespace

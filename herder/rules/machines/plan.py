@@ -12,6 +12,7 @@ from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
 from herder.api.reading import part, text
 from herder.rules.machines import children, failures
 from herder.rules.machines.inherited import instance_patch
+from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
@@ -31,6 +32,8 @@ class MachineSnapshot(msgspec.Struct, frozen=True):
 
 
 class MachinePlan(msgspec.Struct, frozen=True):
+    # Those that its pool kept for it. Nothing is started before they are its own again.
+    take_back: tuple[TakeBack, ...] = ()
     create_data_volumes: tuple[Document, ...] = ()
     create_instance: Document | None = None
     delete_instance: Delete | None = None
@@ -68,7 +71,8 @@ def _plan(
     asked = start_requested(snapshot.machine) is not None or _ended_by_wish(instance)
     waits = want in ("start", "replace") and retry is not None and retry > moment(now) and not asked
     missing = () if problem else _missing_volumes(snapshot)
-    make = want == "start" and not waits and problem is None
+    kept = () if problem else _preserved_volumes(snapshot)
+    make = want == "start" and not waits and problem is None and not kept
     end = want in ("stop", "replace") and instance is not None and not instance.being_deleted
     told = snapshot.machine if failure is None else _with_failure(snapshot.machine, failure)
     word = problem or shown(
@@ -79,12 +83,13 @@ def _plan(
         waits=text_of(retry) if waits and retry else "",
     )
     return MachinePlan(
+        take_back=kept,
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
         update_instance=_update(snapshot, instance) if want == "leave" else None,
         status=_status(snapshot, instance, failure, word, now, making=make),
-        events=_events(snapshot, instance, make, end, want),
+        events=(*_taken_back(kept), *_events(snapshot, instance, make, end, want)),
         next_look=max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
     )
 
@@ -113,7 +118,7 @@ def _in_the_way(snapshot: MachineSnapshot, foreign_instance: bool) -> Shown | No
     for wanted_volume in children.data_volumes_of(snapshot.document):
         name = text(part(wanted_volume, "metadata"), "name")
         found = snapshot.data_volumes.get(name)
-        if found is not None and found.controller_uid != snapshot.machine.uid:
+        if found is not None and found.controller_uid != snapshot.machine.uid and not is_preserved(snapshot.machine, found):
             message = "DataVolume " + VOLUME_NOT_OWNED.format(name=name)
             return Shown(reasons.DATA_VOLUME_ERROR, reasons.VOLUME_NOT_OWNED, message)
     return None
@@ -124,6 +129,20 @@ def _missing_volumes(snapshot: MachineSnapshot) -> tuple[Document, ...]:
         return ()
     wanted_volumes = children.data_volumes_of(snapshot.document)
     return tuple(one for one in wanted_volumes if text(part(one, "metadata"), "name") not in snapshot.data_volumes)
+
+
+def _preserved_volumes(snapshot: MachineSnapshot) -> tuple[TakeBack, ...]:
+    machine = snapshot.machine
+    if machine.being_deleted:
+        return ()
+    kept = [volume for volume in snapshot.data_volumes.values() if is_preserved(machine, volume)]
+    return tuple(take_back(machine, snapshot.document, volume) for volume in kept)
+
+
+def _taken_back(kept: tuple[TakeBack, ...]) -> tuple[Event, ...]:
+    return tuple(
+        Event("Normal", reasons.VOLUME_TAKEN_BACK, f"took back DataVolume {one.name}, which its pool had kept") for one in kept
+    )
 
 
 def _with_failure(machine: VirtualMachine, failure: StartFailure) -> VirtualMachine:
