@@ -49,7 +49,9 @@ POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its
 POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision that it was made from
 POOL_UPDATED: Final = "herder.dev/pool-updated-at"  # annotation of a machine: when its pool gave it that revision
 RESTARTED_AT: Final = "herder.dev/restarted-at"  # annotation of a template of instances: a change asks for a restart
-REPROVISION: Final = "herder.dev/reprovision"  # annotation of a machine: DataVolumes to make again where they differ from its template
+REPROVISION: Final = (
+    "herder.dev/reprovision"  # annotation of a machine: DataVolumes to make again where they differ from its template
+)
 SCALE_IN: Final = "herder.dev/scale-in"  # annotation of a machine of a pool: first or never
 READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
 

@@ -9,6 +9,7 @@ from herder.controllers.migratability import Migratability
 from herder.controllers.migration import Migrations
 from herder.controllers.nodes import NodeDeletions
 from herder.controllers.policies import PolicyStatuses
+from herder.controllers.pool import Pools
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
 from herder.controllers.workloads import Deployments, ReplicaSets
@@ -29,6 +30,7 @@ CONTROLLERS: tuple[Start, ...] = (
     ReviewExpiry.start,
     SettingsStatus.start,
     PolicyStatuses.start,
+    Pools.start,
     ConfigurationEvents.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.

@@ -114,6 +114,12 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
     last_instance_uid: Annotated[str, doc("Identity of the instance that was made last.", max_length=128)] | None = field(
         default=None, name="lastInstanceUID"
     )
+    ready_revision: (
+        Annotated[
+            str, doc("Revision of its pool's template on which the machine was ready, or proved itself since.", max_length=253)
+        ]
+        | None
+    ) = None
     observed_start_request: (
         Annotated[str, doc("The value of herder.dev/start-requested that was last acted upon.", max_length=1024)] | None
     ) = None

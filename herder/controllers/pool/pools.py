@@ -64,7 +64,7 @@ class Pools:
             self._queue.add_after(key, TOGETHER)
 
     def _wake_all(self) -> None:
-        for key in self._pools.keys():
+        for key in self._pools.keys():  # noqa: SIM118 - a cache, not a dict
             self._wake(key)
 
     async def reconcile(self, key: Key) -> Result:
@@ -84,6 +84,10 @@ class Pools:
             await self._show(stored, plan.status)
             self._metrics.healed(snapshot.pool, len(plan.heal))
         outcome = await self._writer.carry_out(snapshot.pool, plan)
+        if outcome.collided:
+            # Written before the next try: who leads then must come to the same name.
+            await self._show(stored, {**plan.status, "collisionCount": plan.status.get("collisionCount", 0) + 1})
+            return Later(0)
         self._remember(stored, outcome)
         return await self._conclude(key, plan, outcome)
 
@@ -98,7 +102,7 @@ class Pools:
         waits = [plan.next_look] if plan.next_look is not None else []
         if outcome.conflicts:
             waits.append(STATUS_EVERY / 10)
-        left = self._shown.get(stored.uid, 0.0) + STATUS_EVERY - self._world.now()
+        left = min(STATUS_EVERY, self._shown.get(stored.uid, 0.0) + STATUS_EVERY - self._world.now())
         if not self._hands.is_shown(stored, plan.status):
             if left > 0:
                 waits.append(left)

@@ -14,7 +14,7 @@ from herder.controllers.hands import Hands
 from herder.controllers.pool.snapshot_builder import REVISIONS
 from herder.controllers.workloads.refusals import is_refusal
 from herder.kube.client import Selection
-from herder.kube.errors import ApiStatusError, Conflict, NotFound
+from herder.kube.errors import AlreadyExists, ApiStatusError, Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, MACHINES, Key, written
 from herder.rules.plans import Document, Event, plain
@@ -45,6 +45,8 @@ class Outcome(msgspec.Struct):
     refused: list[Refused] = msgspec.field(default_factory=list[Refused])
     # Somebody was faster: to be looked at again.
     conflicts: int = 0
+    # The name of the template's revision is taken by something else: the next try has another one.
+    collided: bool = False
 
 
 class Writer:
@@ -58,6 +60,8 @@ class Writer:
     async def carry_out(self, pool: VirtualMachinePool, plan: PoolPlan) -> Outcome:
         """In this order: what machines are made of before machines, what is taken before what is made."""
         outcome = Outcome()
+        if plan.create_revision is not None and not await self._create_revision(pool, plan.create_revision):
+            return Outcome(acted=True, collided=True)
         await self._keep_revisions(pool, plan)
         await self._each(pool, plan.adopt, self._adopt, outcome, events.adopted)
         await self._each(pool, plan.release, self._release, outcome)
@@ -68,9 +72,19 @@ class Writer:
         await self._each(pool, plan.create, self._create, outcome, events.created)
         return outcome
 
+    async def _create_revision(self, pool: VirtualMachinePool, document: Document) -> bool:
+        """Whether it is there now: made by us, or by who led before us."""
+        key = Key(pool.namespace, document["metadata"]["name"])
+        try:
+            made = await self._client.create(CONTROLLER_REVISIONS, document)
+        except AlreadyExists:
+            made = await self._client.get(CONTROLLER_REVISIONS, key)
+            if made.controller_uid != pool.uid or made.data != document["data"]:
+                return False
+        await self._revisions.wait_seen(made.metadata.resource_version or "")
+        return True
+
     async def _keep_revisions(self, pool: VirtualMachinePool, plan: PoolPlan) -> None:
-        if plan.create_revision is not None:
-            await self._hands.create(self._revisions, plan.create_revision, pool.uid)
         if plan.renumber is not None:
             revision, number = plan.renumber
             patch = {"metadata": {"uid": revision.uid, "resourceVersion": revision.resource_version}, "revision": number}
