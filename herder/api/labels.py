@@ -53,6 +53,8 @@ REPROVISION: Final = (
     "herder.dev/reprovision"  # annotation of a machine: DataVolumes to make again where they differ from its template
 )
 SCALE_IN: Final = "herder.dev/scale-in"  # annotation of a machine of a pool: first or never
+SCALE_IN_FIRST: Final = "first"
+SCALE_IN_NEVER: Final = "never"
 READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
 
 # Finalizers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from herder.api import labels
 from herder.api.kinds.kubevirt import NAME, NAMESPACE
 from herder.api.reading import Json, entries, indexed, part, text
 from herder.api.registry import JOB, MIGRATION, POOL, RESERVATION, SETTINGS
@@ -76,6 +77,33 @@ def pool_advice(pool: Json) -> list[str]:
         path = ("spec", strategy, "proactive", "selectionPolicy", "orderedPolicies")
         empty = [place for place, entry in indexed(pool, *path) if entry == {"labelSelector": {}}]
         advice += [f"{place}.labelSelector: is empty and fits every machine of the pool" for place in empty]
+    return advice + _preservation_advice(pool) + _template_advice(part(pool, "spec", "template"))
+
+
+def _preservation_advice(pool: Json) -> list[str]:
+    """Online is kept as Offline, never as Disabled: nobody loses a disk over it."""
+    return [
+        f"spec.scaleInStrategy.{name}.statePreservation: memory is not saved yet: Online keeps the volumes, as Offline does"
+        for name in ("opportunistic", "proactive")
+        if part(pool, "spec", "scaleInStrategy", name).get("statePreservation") == "Online"
+    ]
+
+
+def _template_advice(template: Json) -> list[str]:
+    """Templates are often copied from a machine that has these labels: no reason to refuse them."""
+    advice = [
+        f"{path}.labels[{label}]: is not used: the pool writes this label itself"
+        for path, metadata in (
+            ("spec.template.metadata", part(template, "metadata")),
+            ("spec.template.spec.template.metadata", part(template, "spec", "template", "metadata")),
+        )
+        for label in (labels.POOL, labels.POOL_REVISION)
+        if label in part(metadata, "labels")
+    ]
+    if part(template, "metadata", "annotations").get(labels.SCALE_IN) == labels.SCALE_IN_NEVER:
+        advice.append(
+            f"spec.template.metadata.annotations[{labels.SCALE_IN}]: the pool can never shrink, as this protects every machine"
+        )
     return advice
 
 

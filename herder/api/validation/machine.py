@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from herder.api import labels
 from herder.api.builtin.resources import check_requirements
-from herder.api.problems import Problem, duplicate, invalid
+from herder.api.problems import Problem, duplicate, invalid, not_supported
 from herder.api.quantity import BINARY_SI, Quantity, of
 from herder.api.reading import Json, entries, indexed, part, positive, positive_bytes, quantity_at, text
 from herder.api.validation.data_volume import data_volume_problems
@@ -16,6 +16,7 @@ from herder.api.validation.placement import placement_problems
 LONGEST_NAME = 63
 # What VirtualMachine.status.observedStartRequest holds.
 LONGEST_REQUEST = 1024
+SCALE_IN_VALUES = (labels.SCALE_IN_FIRST, labels.SCALE_IN_NEVER)
 # No board of QEMU has more.
 MOST_PROCESSORS = 4096
 SMALLEST_MEMORY = of(1 << 20, BINARY_SI)
@@ -24,7 +25,8 @@ LARGEST_MEMORY = of(1 << 50, BINARY_SI)
 
 def validate_machine(machine: Json, old: Json | None = None) -> list[Problem]:
     problems = _name_problems(machine) if old is None else []
-    return problems + _request_problems(machine) + machine_problems(part(machine, "spec"), "spec")
+    problems += _request_problems(machine) + scale_in_problems(part(machine, "metadata"), "metadata")
+    return problems + machine_problems(part(machine, "spec"), "spec")
 
 
 def validate_instance(instance: Json, old: Json | None = None) -> list[Problem]:
@@ -39,6 +41,14 @@ def _request_problems(machine: Json) -> list[Problem]:
         return []
     where = f"metadata.annotations[{labels.START_REQUEST}]"
     return [invalid(where, f"{request[:32]}…", f"must be at most {LONGEST_REQUEST} characters: any new value will do")]
+
+
+def scale_in_problems(metadata: Json, path: str) -> list[Problem]:
+    """A misspelled `never` would protect nobody, and be noticed only when the machine is gone."""
+    value = part(metadata, "annotations").get(labels.SCALE_IN)
+    if value is None or value in SCALE_IN_VALUES:
+        return []
+    return [not_supported(f"{path}.annotations[{labels.SCALE_IN}]", value, SCALE_IN_VALUES)]
 
 
 def _name_problems(machine: Json) -> list[Problem]:
