@@ -1,4 +1,4 @@
-"""A value that a schema accepts, with every field that the schema knows."""
+"""A value that a schema accepts, with every field that the schema knows and does not refuse."""
 
 from typing import Any
 
@@ -16,6 +16,8 @@ BY_RULE_HINT = (
 
 
 def sample(schema: Json) -> Any:
+    if "example" in schema:
+        return schema["example"]
     if schema.get("x-kubernetes-int-or-string"):
         return "1"
     if "enum" in schema:
@@ -31,7 +33,8 @@ def _object(schema: Json) -> Json:
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         return {"a": sample(values)}
-    return {name: sample(one) for name, one in schema.get("properties", {}).items()}
+    fields = schema.get("properties", {}).items()
+    return {name: sample(one) for name, one in fields if not one.get("description", "").startswith("Refused: ")}
 
 
 def _scalar(schema: Json) -> Any:

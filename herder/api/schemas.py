@@ -14,6 +14,7 @@ from herder.api.views import PRESERVE, VALIDATIONS, Rule, View
 
 Schema = dict[str, Any]
 
+_INT_OR_STRING: Schema = {"x-kubernetes-int-or-string": True}
 _ROOT_FIELDS = ("apiVersion", "kind", "metadata")
 _ROOT_DESCRIPTIONS = {
     "apiVersion": "Group and version of the kind, as group/version.",
@@ -44,14 +45,21 @@ def _struct_type(view: type[View]) -> inspect.StructType:
 def _struct(info: inspect.StructType) -> Schema:
     view: type[View] = info.cls  # pyright: ignore[reportAssignmentType]: every Struct that a kind is made of is a View
     properties = {one.encode_name: _node(one.type) for one in info.fields}
-    for name, advice in view.REFUSED:
-        properties[name] = {"description": f"Refused: {advice}.", "x-kubernetes-int-or-string": True}
+    refused = dict(view.REFUSED) | {_capital(name): f"unknown field: did you mean {name}?" for name in view.CAPITALS}
+    shapes = {_capital(name): _shape(properties[name]) for name in view.CAPITALS}
+    for name, advice in refused.items():
+        properties[name] = {"description": f"Refused: {advice.rstrip('?')}.", **shapes.get(name, _INT_OR_STRING)}
+    by_rule = dict(view.REQUIRED)
     schema: Schema = {
         "description": _sentence(view),
         "type": "object",
         "properties": properties,
-        "required": [one.encode_name for one in info.fields if one.required],
-        VALIDATIONS: [*(rule.schema() for rule in view.RULES), *(_refusal(name, advice) for name, advice in view.REFUSED)],
+        "required": [one.encode_name for one in info.fields if one.required and one.encode_name not in by_rule],
+        VALIDATIONS: [
+            *(rule.schema() for rule in view.RULES),
+            *(_requirement(name, advice) for name, advice in by_rule.items()),
+            *(_refusal(name, advice) for name, advice in refused.items()),
+        ],
         PRESERVE: view.OPEN,
     }
     return _without_empty(schema)
@@ -67,6 +75,21 @@ def _without_empty(schema: Schema) -> Schema:
 
 def _refusal(name: str, advice: str) -> Schema:
     return Rule(f"!has(self.{name})", advice, field=f".{name}", reason="FieldValueForbidden").schema()
+
+
+def _requirement(name: str, advice: str) -> Schema:
+    return Rule(f"has(self.{name})", advice, field=f".{name}", reason="FieldValueRequired").schema()
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _shape(schema: Schema) -> Schema:
+    """As little as lets a rule see that the field is there: of an untyped one it would not."""
+    if schema.get("type") == "object":
+        return {"type": "object", PRESERVE: True}
+    return {"type": "boolean"} if schema.get("type") == "boolean" else _INT_OR_STRING
 
 
 def _node(info: inspect.Type) -> Schema:
@@ -86,7 +109,9 @@ def _node(info: inspect.Type) -> Schema:
 
 
 def _overlaid(schema: Schema, extra: Schema) -> Schema:
-    if extra.get("x-kubernetes-int-or-string") or extra.get(PRESERVE):
+    if extra.get(PRESERVE):
+        schema = {}
+    if extra.get("x-kubernetes-int-or-string"):
         schema = {key: value for key, value in schema.items() if key != "type"}
     merged = {**schema, **extra}
     if VALIDATIONS in merged:

@@ -85,6 +85,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     RULES: ClassVar[tuple[Rule, ...]] = ()
     # Fields that people write out of habit or from other texts, and what to write instead. They are refused by that sentence.
     REFUSED: ClassVar[tuple[tuple[str, str], ...]] = ()
+    # Fields of this view that texts about it print as Go does, with a capital: refused in that spelling, by the right one.
+    CAPITALS: ClassVar[tuple[str, ...]] = ()
+    # Fields that are required by a rule, with what it says, and not by the schema: where something that the schema requires is
+    # missing an API server asks no rules, and nobody would hear of a misspelled one.
+    REQUIRED: ClassVar[tuple[tuple[str, str], ...]] = ()
     # True where the object holds more than we read of it (a pod template) and must be kept whole.
     OPEN: ClassVar[bool] = False
 
@@ -105,6 +110,12 @@ def doc(
     limits: dict[str, Any] = {"ge": ge, "le": le, "min_length": min_length, "max_length": max_length}
     given = {name: value for name, value in limits.items() if value is not None}
     return Meta(description=description, extra_json_schema=_extra(schema), **given)
+
+
+def untyped(example: Any) -> Meta:
+    """Around a type of which the schema shall know nothing but an example: it is judged by validation, which can say what would be
+    right. The answer to a wrong type is the API server's own, and comes before any rule."""
+    return Meta(extra_json_schema={PRESERVE: True, "example": example})
 
 
 def limited(max_length: int, *rules: Rule) -> Meta:
@@ -139,6 +150,7 @@ _SCHEMA_KEYS = {
     # Of the schema alone: what is longer, and stored already, can still be read.
     "max_text": "maxLength",
     "map_type": "x-kubernetes-map-type",
+    "example": "example",
 }
 
 Time = Annotated[datetime.datetime, Meta(tz=True, extra_json_schema={"type": "string", "format": "date-time"})]

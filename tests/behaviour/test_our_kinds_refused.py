@@ -45,6 +45,10 @@ def _pool(**spec: Any) -> Json:
     return {"replicas": 1, "template": {"spec": _machine()}, **spec}
 
 
+def _scaling_in(**proactive: Any) -> Json:
+    return {"scaleInStrategy": {"proactive": proactive}}
+
+
 def _levels(**migrations: Any) -> Json:
     return {"configuration": {"migrations": migrations}}
 
@@ -92,6 +96,41 @@ REFUSED = [
         "at most one of unmanaged, opportunistic",
     ),
     (POOLS, _pool(autohealing={"startupFailureThreshold": 0}), "spec.autohealing.startupFailureThreshold", "equal to 1"),
+    (POOLS, _pool(replicas=100_001), "spec.replicas", "less than or equal to 100000"),
+    (POOLS, _pool(minReadySeconds=-1), "spec.minReadySeconds", "greater than or equal to 0"),
+    (POOLS, _pool(progressDeadlineSeconds=0), "spec.progressDeadlineSeconds", "greater than or equal to 1"),
+    (POOLS, _pool(updateStrategy={"proactive": {"limit": -1}}), "proactive.limit", "greater than or equal to 0"),
+    (POOLS, _pool(updateStrategy={"proactive": {"onFailure": "halt"}}), "onFailure", 'supported values: "Halt", "Rollback"'),
+    # As the seed's prose spells them.
+    (POOLS, {"replica": 1, "template": {"spec": _machine()}}, "spec.replica", "Forbidden: unknown field: did you mean replicas?"),
+    *(
+        (POOLS, _pool(**spec), f"spec.{field}", f"Forbidden: unknown field: did you mean {meant}")
+        for spec, field, meant in (
+            ({"replica": 1}, "replica", "replicas?"),
+            ({"MaxUnavailable": 10}, "MaxUnavailable", "maxUnavailable?"),
+            ({"MaxUnavailable": "10%"}, "MaxUnavailable", "maxUnavailable?"),
+            ({"Autohealing": {}}, "Autohealing", "autohealing?"),
+            ({"UpdateStrategy": {"unmanaged": {}}}, "UpdateStrategy", "updateStrategy?"),
+            ({"updateStrategy": {"Proactive": {}}}, "updateStrategy.Proactive", "proactive?"),
+            (
+                {"nameGeneration": {"AppendPostfixToSecretReferences": True}},
+                "nameGeneration.AppendPostfixToSecretReferences",
+                "appendPostfixToSecretReferences?",
+            ),
+            ({"scaleInPreserveState": "Offline"}, "scaleInPreserveState", "statePreservation, in scaleInStrategy.proactive or"),
+            (_scaling_in(Preservation="Disabled"), "scaleInStrategy.proactive.Preservation", "statePreservation, in"),
+            (_scaling_in(StatePreservation="Offline"), "scaleInStrategy.proactive.StatePreservation", "statePreservation?"),
+        )
+    ),
+    *(
+        (
+            POOLS,
+            _pool(**_scaling_in(selectionPolicy={"basePolicy": written})),
+            "basePolicy",
+            f'"{written}": supported values: "Newest"',
+        )
+        for written in ("oldest", "newest", "random")
+    ),
     (MIGRATIONS, {"vmiName": "a", "priority": "urgent"}, "spec.priority", 'Unsupported value: "urgent"'),
     (MIGRATIONS, {}, "spec.vmiName", "Required value"),
     (SETTINGS, _levels(requireHostModelMigratabilityLevel=101), "requireHostModelMigratabilityLevel", "less than or equal to 100"),
@@ -184,13 +223,6 @@ async def test_a_bad_object_is_refused(
     place = namespace if resource.namespaced else ""
     reply = await api.create(resource, {"metadata": {"name": unique()}, "spec": spec}, place, fieldValidation="Strict")
     _says(reply, field, words)
-
-
-async def test_replica_is_an_unknown_field_of_a_pool(api: Api, namespace: str) -> None:
-    body = {"metadata": {"name": "a"}, "spec": {"replica": 100, "replicas": 100, "template": {"spec": _machine()}}}
-    reply = await api.create(POOLS, body, namespace, fieldValidation="Strict")
-    reply.refused(400, "BadRequest")
-    assert 'unknown field "spec.replica"' in reply.message
 
 
 async def test_a_migration_cannot_be_changed_but_labelled(api: Api, namespace: str) -> None:

@@ -18,6 +18,7 @@ Json = dict[str, Any]
 POLICIES = resource_of(registry.POLICY)
 INSTANCES = resource_of(registry.INSTANCE)
 MIGRATIONS = resource_of(registry.MIGRATION)
+POOLS = resource_of(registry.POOL)
 
 # Seed 000, "Full Manifest". YAML makes a boolean of the label's value.
 POLICY = """\
@@ -55,6 +56,7 @@ spec:
           - <nodeName>
 """
 SERVER_SIDE = ("--server-side",)
+both_ways = pytest.mark.parametrize("how", [(), SERVER_SIDE], ids=["plain", "server-side"])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,7 +90,7 @@ async def test_the_policy_of_the_seed_applies_as_printed(api: Api, kubectl: Kube
         kubectl("delete", "migrationpolicy", "my-awesome-policy")
 
 
-@pytest.mark.parametrize("how", [(), SERVER_SIDE], ids=["plain", "server-side"])
+@both_ways
 async def test_the_migration_of_the_seed_applies_as_printed(
     api: Api, namespace: str, kubectl: Kubectl, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
@@ -103,6 +105,119 @@ async def test_the_placeholder_of_the_seed_is_warned_of(api: Api, namespace: str
     reply = await api.create(MIGRATIONS, yaml.safe_load(MIGRATION), namespace)
     said = "spec.addedNodeSelectorTerm: <nodeName> is a placeholder, and no node has this name: write the name of a node"
     assert reply.warnings == [f'299 - "{said}"']
+
+
+# Seed 003, "VMPool API Examples".
+POOL_HEAD = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachinePool
+metadata:
+  name: my-vm-pool
+spec:
+"""
+POOL_TEMPLATE = """\
+  template:
+    spec:
+      dataVolumeTemplates:
+      - metadata:
+          name: alpine-dv
+        spec:
+          pvc:
+            accessModes:
+            - ReadWriteOnce
+            resources:
+              requests:
+                storage: 2Gi
+          source:
+            http:
+              url: http://cdi-http-import-server.kubevirt/images/alpine.iso
+      running: false
+      template:
+        spec:
+          domain:
+            devices:
+              disks:
+              - disk:
+                  bus: virtio
+                name: datavolumedisk
+          terminationGracePeriodSeconds: 0
+          volumes:
+          - dataVolume:
+              name: alpine-dv
+            name: datavolumedisk
+"""
+OLDEST_FIRST = """\
+  updateStrategy:
+    proactive:
+      selectionPolicy:
+        basePolicy: "Oldest"
+"""
+AUTOMATIC = f"""\
+{POOL_HEAD}\
+  replicas: 100
+  maxUnavailable: 10
+  scaleInStrategy:
+    proactive:
+      statePreservation: Offline
+      selectionPolicy:
+        basePolicy: "Oldest"
+{OLDEST_FIRST}{POOL_TEMPLATE}"""
+MANUAL = f"""\
+{POOL_HEAD}\
+  replica: 100
+  scaleInStrategy:
+    unmanaged: {{}}
+  updateStrategy:
+    unmanaged: {{}}
+{POOL_TEMPLATE}"""
+ORDER = """\
+          - labelSelector
+            - non-important-vms
+"""
+ORDERED = f"""\
+{POOL_HEAD}\
+  replicas: 100
+  maxUnavailable: 10
+  scaleInStrategy:
+    proactive:
+      selectionPolicy:
+        orderedPolicies:
+{ORDER}\
+        basePolicy: "Oldest"
+      statePreservation: Offline
+{OLDEST_FIRST}{POOL_TEMPLATE}"""
+# What is misspelled, what is said then, and what was meant.
+MISSPELLED = {
+    "manual": (MANUAL, "  replica: 100\n", "spec.replica: Forbidden: unknown field: did you mean replicas?", "  replicas: 100\n"),
+    "ordered": (
+        ORDERED,
+        ORDER,
+        "orderedPolicies: [{labelSelector: {matchLabels: {…}}}]",
+        '          - labelSelector:\n              matchLabels:\n                non-important-vms: ""\n',
+    ),
+}
+
+
+@both_ways
+async def test_the_first_pool_of_the_seed_applies_as_printed(
+    api: Api, namespace: str, kubectl: Kubectl, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    _applied(kubectl, tmp_path, AUTOMATIC, *how)
+    assert (await api.get(POOLS, "my-vm-pool", namespace)).ok["spec"] == yaml.safe_load(AUTOMATIC)["spec"]
+
+
+@both_ways
+@pytest.mark.parametrize("name", MISSPELLED)
+async def test_a_misspelled_pool_of_the_seed_is_refused_with_the_right_shape_and_applies_with_only_that_corrected(
+    api: Api, namespace: str, kubectl: Kubectl, tmp_path: Path, name: str, how: tuple[str, ...]
+) -> None:
+    printed, wrong, said, meant = MISSPELLED[name]
+    refused = kubectl.run("apply", *how, "-f", "-", stdin=printed)
+    assert (refused.returncode != 0, said in refused.stderr) == (True, True), refused.stderr
+    corrected = printed.replace(wrong, meant)
+    assert corrected != printed
+    _applied(kubectl, tmp_path, corrected, *how)
+    assert (await api.get(POOLS, "my-vm-pool", namespace)).ok["spec"] == yaml.safe_load(corrected)["spec"]
 
 
 # Seed 000 prints these fragments with `spec` below `kind`, and `selectors` beside it; corrected versions are in examples/.

@@ -7,14 +7,21 @@ from typing import Annotated, Literal
 from herder.api.kinds.base import Kind
 from herder.api.kinds.machine import VirtualMachineSpec
 from herder.api.meta import Condition, LabelSelector, TemplateMeta
-from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule, Time, View, at_most_one, doc, exactly_one
+from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule, Time, View, at_most_one, doc, untyped
 
 BasePolicy = Literal["Oldest", "Newest", "Random"]
 StatePreservation = Literal["Disabled", "Offline", "Online"]
 OnFailure = Literal["Halt", "Rollback"]
 ChangedVolumes = Literal["Keep", "Reprovision"]
 
-_STRATEGIES = at_most_one("unmanaged", "opportunistic", "proactive")
+# Numbers of machines have at most six digits, and detached machines keep theirs.
+MOST_REPLICAS = 100_000
+_STRATEGY_NAMES = ("unmanaged", "opportunistic", "proactive")
+_STRATEGIES = at_most_one(*_STRATEGY_NAMES)
+ORDERED_POLICY = {"labelSelector": {"matchLabels": {"importance": "low"}}}
+# The seed's prose has other names for it.
+_NO_PRESERVATION = "unknown field: did you mean statePreservation, in scaleInStrategy.proactive or scaleInStrategy.opportunistic?"
+_PRESERVATIONS = tuple((name, _NO_PRESERVATION) for name in ("scaleInPreserveState", "preservation", "Preservation"))
 _SOME_UNAVAILABLE = Rule(
     "self != 0 && self != '0%'",
     "must be at least 1 or 1%: with 0 no machine could ever be updated",
@@ -33,8 +40,6 @@ class Unmanaged(View, frozen=True, kw_only=True):
 class OrderedPolicy(View, frozen=True, kw_only=True):
     """One kind of machine that goes before the rest."""
 
-    RULES = (exactly_one("labelSelector", "nodeSelector"),)
-
     label_selector: Annotated[LabelSelector, doc("Machines with these labels.")] | None = None
     node_selector: Annotated[Labels, doc("Machines that run on a node with all these labels.", min_properties=1)] | None = None
 
@@ -42,10 +47,17 @@ class OrderedPolicy(View, frozen=True, kw_only=True):
 class SelectionPolicy(View, frozen=True, kw_only=True):
     """Which machines go first."""
 
+    CAPITALS = ("basePolicy",)
+
     ordered_policies: (
         Annotated[
-            tuple[OrderedPolicy, ...],
-            doc("Machines that match the first entry go first, then those of the second, …, then all others.", max_length=32),
+            tuple[Annotated[OrderedPolicy, untyped(ORDERED_POLICY)], ...],
+            doc(
+                "Machines that match the first entry go first, then those of the second, …, then all others. An entry is one of"
+                " labelSelector (matchLabels, matchExpressions: labels of the machine) and nodeSelector (pairs: labels of the"
+                " node that it runs on).",
+                max_length=32,
+            ),
         ]
         | None
     ) = None
@@ -59,6 +71,8 @@ class OpportunisticUpdate(View, frozen=True, kw_only=True):
 class ProactiveUpdate(View, frozen=True, kw_only=True):
     """Machines are restarted to update them."""
 
+    CAPITALS = ("selectionPolicy",)
+
     selection_policy: Annotated[SelectionPolicy, doc(_SELECTION)] | None = None
     paused: Annotated[bool, doc("Whether the rollout stands still; scaling and healing go on. Default false.")] | None = None
     limit: (
@@ -66,7 +80,7 @@ class ProactiveUpdate(View, frozen=True, kw_only=True):
             IntOrPercent,
             doc(
                 "How many machines may have the new revision, to try it on a few: a number, or a percentage of replicas, rounded"
-                " down. All when absent; with 0 nobody gets it.",
+                " down, but at least 1. All when absent; with 0 nobody gets it.",
                 minimum=0,
             ),
         ]
@@ -98,6 +112,7 @@ class UpdateStrategy(View, frozen=True, kw_only=True):
     """How machines get a changed template."""
 
     RULES = (_STRATEGIES,)
+    CAPITALS = _STRATEGY_NAMES
 
     unmanaged: Annotated[Unmanaged, doc("They do not: people update them one by one.")] | None = None
     opportunistic: Annotated[OpportunisticUpdate, doc("While they are off.")] | None = None
@@ -107,11 +122,17 @@ class UpdateStrategy(View, frozen=True, kw_only=True):
 class OpportunisticScaleIn(View, frozen=True, kw_only=True):
     """Machines are taken while they are off."""
 
+    CAPITALS = ("statePreservation",)
+    REFUSED = _PRESERVATIONS
+
     state_preservation: Annotated[StatePreservation, doc(_PRESERVATION)] | None = None
 
 
 class ProactiveScaleIn(View, frozen=True, kw_only=True):
     """Machines are shut down to take them."""
+
+    CAPITALS = ("selectionPolicy", "statePreservation")
+    REFUSED = _PRESERVATIONS
 
     selection_policy: Annotated[SelectionPolicy, doc(_SELECTION)] | None = None
     state_preservation: Annotated[StatePreservation, doc(_PRESERVATION)] | None = None
@@ -121,14 +142,21 @@ class ScaleInStrategy(View, frozen=True, kw_only=True):
     """How machines are taken away when there are more than replicas."""
 
     RULES = (_STRATEGIES,)
+    CAPITALS = _STRATEGY_NAMES
+    REFUSED = _PRESERVATIONS
 
     unmanaged: Annotated[Unmanaged, doc("They are not: people delete them one by one.")] | None = None
     opportunistic: Annotated[OpportunisticScaleIn, doc("While they are off.")] | None = None
     proactive: Annotated[ProactiveScaleIn, doc("By shutting them down (the default).")] | None = None
 
 
+_POSTFIXES = ("appendPostfixToSecretReferences", "appendPostfixToConfigMapReferences")
+
+
 class NameGeneration(View, frozen=True, kw_only=True):
     """Which names in the template get the machine's number."""
+
+    CAPITALS = _POSTFIXES
 
     append_postfix_to_secret_references: (
         Annotated[bool, doc("Whether each machine has Secrets of its own: <name>-<number>. Default false.")] | None
@@ -140,6 +168,8 @@ class NameGeneration(View, frozen=True, kw_only=True):
 
 class Autohealing(View, frozen=True, kw_only=True):
     """When a machine that does not start is deleted, with its volumes, and made again."""
+
+    CAPITALS = ("startupFailureThreshold",)
 
     startup_failure_threshold: (
         Annotated[
@@ -163,7 +193,11 @@ class PoolTemplate(View, frozen=True, kw_only=True):
 class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
     """How many machines, what they look like and how they are treated."""
 
-    replicas: Annotated[Count, doc("How many machines there should be.")]
+    REQUIRED = (("replicas", "how many machines there should be"),)
+    REFUSED = (("replica", "unknown field: did you mean replicas?"), *_PRESERVATIONS)
+    CAPITALS = ("replicas", "maxUnavailable", "nameGeneration", "updateStrategy", "scaleInStrategy", "autohealing")
+
+    replicas: Annotated[int, doc("How many machines there should be. Required.", ge=0, maximum=MOST_REPLICAS, format="int32")]
     template: Annotated[PoolTemplate, doc("What each machine looks like.")]
     paused: Annotated[bool, doc("Whether the pool is left alone: no scaling, no updates, no healing. Default false.")] | None = None
     max_unavailable: (

@@ -63,7 +63,10 @@ def did_you_mean(path: str, root: Node) -> str | None:
     """The nearest known name beside an unknown field: `spec.replicas` for `spec.replcas`. None where nothing is near."""
     parent, _, last = path.rpartition(".")
     node = _at(parent, root)
-    near = nearest(last, node.properties) if node is not None else None
+    if node is None:
+        return None
+    refused = {rule.get("rule") for rule in node.rules}
+    near = nearest(last, [name for name in node.properties if f"!has(self.{name})" not in refused])
     return f"{parent}.{near}" if parent and near else near
 
 
