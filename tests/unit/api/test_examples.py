@@ -48,3 +48,10 @@ def test_the_migration_of_the_seed_has_a_list_of_one_term() -> None:
     term = _example("migration-job")["spec"]["addedNodeSelectorTerm"]
     assert isinstance(term, list)
     assert added_term(term) == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-2"]}]}
+
+
+def test_pools_name_their_volumes_apart() -> None:
+    """Or their machines would claim each other's disks, when a newcomer applies the whole folder."""
+    templates = [one["spec"]["template"]["spec"]["dataVolumeTemplates"] for one in OURS if one["kind"] == "VirtualMachinePool"]
+    names = [template["metadata"]["name"] for listed in templates for template in listed]
+    assert len(names) == len(set(names)) == 3
