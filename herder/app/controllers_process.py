@@ -18,7 +18,7 @@ from herder.app import garbage
 from herder.app.health import serve_health
 from herder.app.permission import check_allowed
 from herder.app.stopping import Stop
-from herder.controllers.admission import AmongOthers
+from herder.controllers.admission import AdviceAmongPools, AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
 from herder.kit.process_metrics import measure_process
 from herder.kube.cache import Caches
@@ -102,7 +102,9 @@ class Process:
         measure_process(self._registry)
         identity = settings.identity or f"{socket.gethostname()}_{self._world.uid()}"
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
-        asked = ((AmongOthers(client),), EvictionOfGuests(client))
+        # Not of a term: every replica answers. And not measured: a leader has caches of its own, by the same names.
+        self._webhook_caches = Caches(client, self._world)
+        asked = ((AmongOthers(client),), EvictionOfGuests(client), (AdviceAmongPools(self._webhook_caches),))
         self._webhook = Webhook(client, self._world, settings.webhook, self._registry, *asked) if settings.webhook else None
         self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
 
@@ -118,6 +120,7 @@ class Process:
             helpers = [group.create_task(self._recorder.run()), group.create_task(self._say_ready())]
             if self._webhook is not None:
                 # Every replica answers, whoever leads: an API server asks whichever it reaches.
+                helpers.append(group.create_task(self._webhook_caches.run()))
                 helpers.append(group.create_task(self._webhook.run()))
             try:
                 await self._election.run(self._lead)

@@ -4,18 +4,23 @@ migration of an instance that was made just before."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import Any
 
 import msgspec
 import structlog
 
-from herder.api.kinds import MigrationPolicy, VirtualMachineInstanceMigration
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstanceMigration, VirtualMachinePool
 from herder.api.problems import Problem
 from herder.api.validation import is_judged_again
+from herder.kube.cache import Cache, Caches
+from herder.kube.cache.indexes import Index
+from herder.kube.cache.stored import Stored
 from herder.kube.client import Client, Selection
 from herder.kube.errors import KubeError
-from herder.kube.resources import INSTANCES, MIGRATIONS, POLICIES, Key, Resource
+from herder.kube.resources import INSTANCES, MIGRATIONS, POLICIES, POOLS, Key, Resource
 from herder.kube.webhook.reviews import Question
-from herder.rules.admission import migration_problems, policy_problems
+from herder.rules.admission import migration_problems, policy_problems, pool_advice, volume_names
 from herder.rules.policies import Policies
 
 log = structlog.get_logger()
@@ -57,5 +62,39 @@ class AmongOthers:
         return policy_problems(policy, old, there.same_selectors(policy))
 
 
-def _is_about(question: Question, resource: Resource[MigrationPolicy] | Resource[VirtualMachineInstanceMigration]) -> bool:
+def _found_under(stored: Stored[VirtualMachinePool]) -> list[str]:
+    return [f"{stored.key.namespace}/{name}" for name in volume_names(stored.view)]
+
+
+BY_VOLUME: Index[VirtualMachinePool] = Index("dataVolumeTemplate", _found_under)
+
+
+class AdviceAmongPools:
+    """Whether another pool names its volumes alike: a warning, for which a cache that is a moment behind is good enough, and far
+    cheaper than to read all pools of the namespace, templates and all, for each write. It is filled when the first pool is
+    written."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self._pools: Cache[VirtualMachinePool] | None = None
+
+    async def __call__(self, question: Question) -> list[str]:
+        new, old = question.object, question.old_object
+        if new is None or not _is_about(question, POOLS) or (old is not None and not is_judged_again(new, old)):
+            return []
+        pools, namespace = await self._synced(), question.namespace
+        return pool_advice(new, old, lambda name: [key.name for key in pools.keys_by(BY_VOLUME, f"{namespace}/{name}")])
+
+    async def _synced(self) -> Cache[VirtualMachinePool]:
+        """Where the API server does not answer, nobody is warned."""
+        if self._pools is None:
+            self._pools = self._caches.of(POOLS)
+            self._pools.add_index(BY_VOLUME)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await self._pools.wait_synced()
+        return self._pools
+
+
+def _is_about(question: Question, resource: Resource[Any]) -> bool:
     return (question.kind.group, question.kind.kind) == (resource.group, resource.kind)

@@ -6,11 +6,15 @@ two who come together may both be let in there, and the controllers decide again
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
 
 from herder.api import reasons
-from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration, VirtualMachinePool
 from herder.api.problems import DUPLICATE, NOT_FOUND, Problem, forbidden, invalid, shown
+from herder.api.reading import part, text
 from herder.rules.plans import find
 from herder.rules.policies.order import pairs_of
 
@@ -43,6 +47,36 @@ def policy_problems(policy: MigrationPolicy, old: MigrationPolicy | None, same: 
     value = shown({name: pairs for name, pairs in written.items() if pairs})
     said = f"MigrationPolicy {same[0]} has the same selectors, and only one of the two could apply"
     return [Problem("spec.selectors", DUPLICATE, f"Duplicate value: {value}: {said}: add a label, or change {same[0]}")]
+
+
+def volume_names(pool: VirtualMachinePool) -> tuple[str, ...]:
+    """Names of its dataVolumeTemplates, before any number is added."""
+    return tuple(template.metadata.name for template in pool.spec.template.spec.data_volume_templates or ())
+
+
+def _volume_names_in(document: dict[str, Any]) -> tuple[str, ...]:
+    """Of a pool that may have been stored where nobody asked us, and is now mended: none if it cannot be read."""
+    try:
+        return volume_names(msgspec.convert(document, VirtualMachinePool))
+    except msgspec.ValidationError:
+        return ()
+
+
+def pool_advice(pool: dict[str, Any], old: dict[str, Any] | None, pools_with: Callable[[str], Iterable[str]]) -> list[str]:
+    """What is let in, and comes into conflict with another pool. `pools_with`: the pools of the namespace that have a
+    dataVolumeTemplate of a name. Said once, when the name is new."""
+    before = _volume_names_in(old) if old is not None else ()
+    own = text(part(pool, "metadata"), "name")
+    advice: list[str] = []
+    for index, name in enumerate(_volume_names_in(pool)):
+        others = sorted(other for other in pools_with(name) if other != own) if name not in before else []
+        if others:
+            place = f"spec.template.spec.dataVolumeTemplates[{index}].metadata.name"
+            said = (
+                f"VirtualMachinePool {others[0]} has a dataVolumeTemplate {name}, too, and {name}-1 can belong to one machine only"
+            )
+            advice.append(f"{place}: {said}: give it another name")
+    return advice
 
 
 def is_unfinished(migration: VirtualMachineInstanceMigration) -> bool:

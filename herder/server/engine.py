@@ -28,7 +28,8 @@ class Engine:
         self.world = world
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
-        self.writes = Writes(store, world, self.access.guard, self.access.restrict, Others(store).problems)
+        others = Others(store)
+        self.writes = Writes(store, world, self.access.guard, self.access.restrict, others.problems, others.advice)
         self.templates = Templates()
         self.renewals = Renewals()
         self.hub = Hub(store)

@@ -1,4 +1,5 @@
-"""Rules about more than one object: which migrations of an instance there are, and which policies have which selectors.
+"""Rules about more than one object: which migrations of an instance there are, which policies have which selectors, and which
+pools name their volumes alike.
 
 Found by indexes over what is durable, and among the few writes that are on their way: of two that come together one is let in.
 """
@@ -11,10 +12,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from herder.api import registry
-from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration, VirtualMachinePool
 from herder.api.problems import Problem
 from herder.api.validation import is_judged_again
-from herder.rules.admission import migration_problems, policy_problems
+from herder.rules.admission import migration_problems, policy_problems, pool_advice, volume_names
 from herder.rules.policies import Policies
 from herder.server.served import Served
 from herder.server.store import DELETED, Change, Record, Store
@@ -24,6 +25,7 @@ Document = dict[str, Any]
 INSTANCES = registry.INSTANCE.crd_name
 MIGRATIONS = registry.MIGRATION.crd_name
 POLICIES = registry.POLICY.crd_name
+POOLS = registry.POOL.crd_name
 V = TypeVar("V")
 
 
@@ -33,7 +35,10 @@ class Others:
         self._policies = Policies()
         # Keys of migrations by namespace and instance.
         self._moves: dict[tuple[str, str], set[str]] = {}
-        for table, learn in ((POLICIES, self._on_policy), (MIGRATIONS, self._on_migration)):
+        # Names of pools by namespace and dataVolumeTemplate, and what each pool is found under.
+        self._sharing: dict[tuple[str, str], set[str]] = {}
+        self._volumes: dict[str, tuple[str, ...]] = {}
+        for table, learn in ((POLICIES, self._on_policy), (MIGRATIONS, self._on_migration), (POOLS, self._on_pool)):
             for record in store.scan(table):
                 learn(Change(table, "", record, None))
             store.listen(table, learn)
@@ -45,6 +50,13 @@ class Others:
         if served.table != POLICIES or (old is not None and not is_judged_again(document, old)):
             return []
         return self._of_policy(document, old)
+
+    def advice(self, served: Served, document: Document, old: Document | None) -> list[str]:
+        """Of what is durable alone: two pools that come together may both go unwarned."""
+        if served.table != POOLS or (old is not None and not is_judged_again(document, old)):
+            return []
+        namespace = document["metadata"]["namespace"]
+        return pool_advice(document, old, lambda name: self._sharing.get((namespace, name), ()))
 
     def _of_migration(self, document: Document) -> list[Problem]:
         migration = msgspec.convert(document, VirtualMachineInstanceMigration)
@@ -71,6 +83,24 @@ class Others:
             self._policies.remove(change.record.name)
         else:
             self._policies.add(policy)
+
+    def _on_pool(self, change: Change) -> None:
+        record = change.record
+        pool = _read(record, VirtualMachinePool) if change.kind != DELETED else None
+        names = volume_names(pool) if pool is not None else ()
+        before = self._volumes.get(record.key, ())
+        if names == before:
+            return
+        for name in before:
+            pools = self._sharing[record.namespace, name]
+            pools.discard(record.name)
+            if not pools:
+                del self._sharing[record.namespace, name]
+        for name in names:
+            self._sharing.setdefault((record.namespace, name), set()).add(record.name)
+        self._volumes[record.key] = names
+        if not names:
+            del self._volumes[record.key]
 
     def _on_migration(self, change: Change) -> None:
         migration = _read(change.record, VirtualMachineInstanceMigration)

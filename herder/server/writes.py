@@ -66,6 +66,8 @@ Guard = Callable[[Served, Document, Document | None, User], None]
 Restriction = Callable[[Served, Document, Document | None, User, str], None]
 # What is wrong with an object that has no fault of its own, because of others that are there (new, old).
 Among = Callable[[Served, Document, Document | None], list[Problem]]
+# What is accepted, and because of others probably not meant (new, old).
+AdviceAmong = Callable[[Served, Document, Document | None], list[str]]
 
 
 class Outcome(msgspec.Struct):
@@ -79,13 +81,16 @@ class Outcome(msgspec.Struct):
 
 
 class Writes:
-    def __init__(self, store: Store, world: World, guard: Guard, restrict: Restriction, among: Among) -> None:
+    def __init__(
+        self, store: Store, world: World, guard: Guard, restrict: Restriction, among: Among, advice_among: AdviceAmong
+    ) -> None:
         self.store = store
         self.world = world
         self.event_limits = EventLimits(world.now)
         self._guard = guard
         self._restrict = restrict
         self._among = among
+        self._advice_among = advice_among
 
     # --- create ------------------------------------------------------------------------------------------------------------------
 
@@ -118,7 +123,7 @@ class Writes:
             raise status.already_exists(served.resource, metadata["name"], existing.terminating)
         if entries:
             metadata["managedFields"] = entries
-        advice = advice_for(served.resource, obj, None)
+        advice = self._advice(served, obj, None)
         if template is not None:
             advice += template.advice
             obj.update(spec=template.with_given(given or {}), status=obj.pop("status"))  # in the usual order
@@ -168,6 +173,11 @@ class Writes:
                 raise _not_stored(error) from None
             self._refuse(served, obj, problems)
 
+    def _advice(self, served: Served, obj: Document, old: Document | None) -> list[str]:
+        advice = advice_for(served.resource, obj, old)
+        # Pods and the like are about nobody else, and there are many of them.
+        return advice if served.resource.builtin else advice + self._advice_among(served, obj, old)
+
     def _name(self, served: Served, metadata: Document) -> None:
         if metadata.get("name") or not metadata.get("generateName"):
             return
@@ -210,7 +220,7 @@ class Writes:
             return Outcome(current.raw)
         if not intent.applied:
             self._manage(served, new, old, intent)
-        advice = advice_for(served.resource, new, old) if not intent.subresource else []
+        advice = self._advice(served, new, old) if not intent.subresource else []
         outcome = await self._write(served, key, new, current, intent)
         outcome.advice = advice
         return outcome

@@ -18,6 +18,7 @@ from tests.engines.api import Api, Reply
 from tests.engines.engine import Unavailable
 from tests.engines.kubectl import find_kubectl
 from tests.engines.resources import NAMESPACES
+from tests.engines.waiting import eventually
 
 Json = dict[str, Any]
 Unique = Callable[..., str]
@@ -153,6 +154,41 @@ async def test_what_is_probably_not_meant_is_warned_of(api: Api, namespace: str)
     assert warned.code == 201
     assert [said in one for one in warned.warnings] == [True]
     assert (await api.patch(POOLS, "b", {"status": {"replicas": 1}}, namespace, "status")).warnings == []
+
+
+async def test_pools_that_name_their_volumes_alike_are_warned_of(api: Api, namespace: str) -> None:
+    """When the name is new, and not with every later change; and a pool is not in its own way."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+    def pool(name: str, *volumes: str) -> Json:
+        made = [{"metadata": {"name": one}, "spec": {"source": {"blank": {}}, "pvc": claim}} for one in volumes]
+        used = [{"name": f"v{one}", "dataVolume": {"name": one}} for one in volumes]
+        disks = [{"name": f"v{one}", "disk": {}} for one in volumes]
+        instance = {"domain": {"devices": {"disks": disks}}, "volumes": used}
+        machine = {"running": False, "template": {"spec": instance}, "dataVolumeTemplates": made}
+        return _document(POOLS, name, {"replicas": 0, "template": {"spec": machine}})
+
+    def said(index: int, volume: str) -> list[str]:
+        place = f"spec.template.spec.dataVolumeTemplates[{index}].metadata.name"
+        why = f"VirtualMachinePool a has a dataVolumeTemplate {volume}, too, and {volume}-1 can belong to one machine only"
+        return [f'299 - "{place}: {why}: give it another name"']
+
+    async def warned() -> bool:
+        """The webhook's cache may be a moment behind."""
+        return (await api.create(POOLS, pool("b", "mine", "disk"), namespace, dryRun="All")).warnings == said(1, "disk")
+
+    assert (await api.create(POOLS, pool("a", "disk", "data"), namespace)).warnings == []
+    await eventually(warned)
+    (await api.create(POOLS, pool("b", "disk"), namespace)).ok  # noqa: B018
+    assert (await api.patch(POOLS, "b", {"spec": {"paused": True}}, namespace)).warnings == []
+    changed = await api.patch(POOLS, "b", {"spec": pool("b", "disk", "data")["spec"]}, namespace)
+    assert changed.warnings == said(1, "data")
+    (await api.delete(POOLS, "a", namespace)).ok  # noqa: B018
+
+    async def alone() -> bool:
+        return (await api.create(POOLS, pool("c", "data"), namespace, dryRun="All")).warnings != said(0, "data")
+
+    await eventually(alone)
 
 
 @pytest.mark.parametrize(("name", "elsewhere"), [("kubevirt", True), ("a", True), ("a", False)])

@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from herder.api.storage import storage_class
 from herder.api.world import RealWorld
-from herder.controllers.admission import AmongOthers
+from herder.controllers.admission import AdviceAmongPools, AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
+from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.connect import connect
 from herder.kube.errors import AlreadyExists
@@ -36,8 +37,11 @@ async def _run(kubeconfig: Path, port: int, ready: Path) -> None:
             await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         with contextlib.suppress(AlreadyExists):
             await client.create(STORAGE_CLASSES, storage_class())
-        webhook = Webhook(client, RealWorld(), settings, CollectorRegistry(), (AmongOthers(client),), EvictionOfGuests(client))
+        caches = Caches(client, RealWorld())
+        asked = ((AmongOthers(client),), EvictionOfGuests(client), (AdviceAmongPools(caches),))
+        webhook = Webhook(client, RealWorld(), settings, CollectorRegistry(), *asked)
         registration = Registration(client, RealWorld(), settings)
+        tasks.create_task(caches.run())
         tasks.create_task(webhook.run())
         await webhook.ready.wait()
         tasks.create_task(registration.keep())

@@ -13,20 +13,23 @@ from herder.api.refusal import details_of, sentence_of
 from herder.api.reserved_annotations import CONTROLLERS, changed_annotations, problem
 from herder.kube.webhook.patches import difference
 from herder.kube.webhook.reviews import Answer, Question
-from herder.kube.webhook.rules import Rule
+from herder.kube.webhook.rules import Advice, Rule
 
 Document = dict[str, Any]
 ALLOWED = Answer()
 
 
-async def validate(question: Question, rules: Sequence[Rule] = ()) -> Answer:
+async def validate(question: Question, rules: Sequence[Rule] = (), advice: Sequence[Advice] = ()) -> Answer:
     """The schema has been asked before us. What is written to a subresource is not the part that rules are about."""
     if question.sub_resource:
         return ALLOWED
     problems = await _problems(question, rules)
     if problems:
         return Answer(refusal=_refusal(question, problems))
-    return Answer(warnings=validation.advice_on(question.object)) if question.object is not None else ALLOWED
+    if question.object is None:
+        return ALLOWED
+    among_others = [sentence for advise in advice for sentence in await advise(question)]
+    return Answer(warnings=[*validation.advice_on(question.object), *among_others])
 
 
 def mutate(question: Question) -> Answer:

@@ -16,6 +16,12 @@ class Rule(Protocol):
     async def __call__(self, question: Question) -> list[Problem]: ...
 
 
+class Advice(Protocol):
+    """What is accepted, and because of other objects probably not meant: the sentences become warnings."""
+
+    async def __call__(self, question: Question) -> list[str]: ...
+
+
 class Evictions(Protocol):
     """Whether a pod may be evicted; what it decides may have effects, unless the question is a dry run."""
 

@@ -17,7 +17,7 @@ from aiohttp import web
 from herder.kube.webhook.deciding import mutate, restrict, validate
 from herder.kube.webhook.metrics import Metrics, Result
 from herder.kube.webhook.reviews import Answer, BadReview, Question, read_review, write_answer
-from herder.kube.webhook.rules import Evictions, Rule
+from herder.kube.webhook.rules import Advice, Evictions, Rule
 from herder.net.bad_requests import server_log
 from herder.net.crowd import Limits, limits_of
 from herder.net.files import file_limit
@@ -44,9 +44,15 @@ class Refused(Exception):
 
 class ReviewServer:
     def __init__(
-        self, rules: Sequence[Rule], metrics: Metrics, evictions: Evictions | None = None, limits: Limits | None = None
+        self,
+        rules: Sequence[Rule],
+        metrics: Metrics,
+        evictions: Evictions | None = None,
+        limits: Limits | None = None,
+        advice: Sequence[Advice] = (),
     ) -> None:
         self._rules = rules
+        self._advice = advice
         self._evictions = evictions
         self._words: tuple[str, ...] = ()
         self._metrics = metrics
@@ -96,7 +102,7 @@ class ReviewServer:
             await self._runner.cleanup()
 
     async def _validate(self, request: web.Request) -> web.Response:
-        return await self._answer(request, lambda question: validate(question, self._rules))
+        return await self._answer(request, lambda question: validate(question, self._rules, self._advice))
 
     async def _mutate(self, request: web.Request) -> web.Response:
         return await self._answer(request, _mutated)

@@ -14,7 +14,7 @@ from herder.kube.errors import KubeError
 from herder.kube.webhook.certificates import Certificates
 from herder.kube.webhook.keeping import Kept
 from herder.kube.webhook.metrics import Metrics
-from herder.kube.webhook.rules import Evictions, Rule
+from herder.kube.webhook.rules import Advice, Evictions, Rule
 from herder.kube.webhook.server import ReviewServer
 from herder.kube.webhook.settings import Settings
 from herder.pki import reading
@@ -33,12 +33,13 @@ class Webhook:
         registry: CollectorRegistry,
         rules: Sequence[Rule] = (),
         evictions: Evictions | None = None,
+        advice: Sequence[Advice] = (),
     ) -> None:
-        """`rules` are those that look at other objects, too; the others are always asked."""
+        """`rules` and `advice` are those that look at other objects, too; the others are always asked."""
         self._settings = settings
         self._certificates = Certificates(client, world, settings)
         self._metrics = Metrics(registry)
-        self._server = ReviewServer(rules, self._metrics, evictions)
+        self._server = ReviewServer(rules, self._metrics, evictions, advice=advice)
         self._shown: Pair | None = None
         self.port = 0
         self.ready = asyncio.Event()

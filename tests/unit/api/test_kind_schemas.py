@@ -191,3 +191,11 @@ def test_a_pool_that_an_older_version_stored_is_read() -> None:
     stored = {"apiVersion": "kubevirt.io/v1", "kind": POOL.kind, "metadata": {"name": "a"}, "spec": spec, "status": status}
     assert _without_none(msgspec.to_builtins(msgspec.convert(stored, POOL.view))) == stored
     assert compile_schema(schema_of_kind(POOL.view)).validate(stored) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("spec.replicaz", "spec.replicas"), ("spec.AutoHealing", "spec.autohealing"), ("spec.maxUnavailble", "spec.maxUnavailable")],
+)
+def test_a_hint_is_never_at_a_field_that_is_refused(written: str, meant: str) -> None:
+    assert compile_schema(schema_of_kind(POOL.view)).did_you_mean(written) == meant

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from herder.api.kinds import MigrationPolicy, VirtualMachineInstance, VirtualMachineInstanceMigration
-from herder.rules.admission import migration_problems, policy_problems
+from herder.rules.admission import migration_problems, policy_problems, pool_advice
 from tests.unit.rules.machines import instance
 
 Json = dict[str, Any]
@@ -66,3 +66,23 @@ def test_a_policy_that_had_these_selectors_before_can_still_be_changed() -> None
         'spec.selectors: Duplicate value: {"namespaceSelector":{"a":true}}: MigrationPolicy other has the same selectors, and only'
         " one of the two could apply: add a label, or change other"
     )
+
+
+def _pool(name: str, *volumes: str, ordered: Any = None) -> Json:
+    made = [{"metadata": {"name": one}, "spec": {"source": {"blank": {}}}} for one in volumes]
+    machine = {"template": {"spec": {"domain": {}}}, "dataVolumeTemplates": made}
+    strategy = {"proactive": {"selectionPolicy": {"orderedPolicies": [ordered]}}} if ordered else {}
+    return {"metadata": {"name": name}, "spec": {"replicas": 1, "template": {"spec": machine}, "scaleInStrategy": strategy}}
+
+
+def test_only_a_new_name_that_another_pool_has_is_warned_of() -> None:
+    having = {"disk": ["b", "a", "mine"], "data": ["mine"]}
+    (sentence,) = pool_advice(_pool("mine", "data", "disk"), None, lambda name: having.get(name, []))
+    assert sentence.startswith("spec.template.spec.dataVolumeTemplates[1].metadata.name: VirtualMachinePool a has")
+    assert pool_advice(_pool("mine", "disk"), _pool("mine", "disk"), lambda name: having.get(name, [])) == []
+
+
+def test_a_pool_that_could_not_be_read_can_be_mended() -> None:
+    """It was stored while there was no webhook: its old state is in nobody's way."""
+    mended, before = _pool("mine", "disk"), _pool("mine", "disk", ordered="labelSelector")
+    assert len(pool_advice(mended, before, lambda _: ["a"])) == 1
