@@ -18,6 +18,8 @@ from herder.api.labels import GUEST, GUEST_CONDITION, MIGRATION
 from herder.api.views import View
 
 GuestState = Literal["Preparing", "Incoming", "Running", "Paused", "HandedOver", "ShutDown", "Crashed", "Failed"]
+# Before it runs: it has passed no probe.
+NOT_YET: tuple[GuestState, ...] = ("Preparing", "Incoming")
 ENDED: tuple[GuestState, ...] = ("HandedOver", "ShutDown", "Crashed", "Failed")
 
 

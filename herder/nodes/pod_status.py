@@ -10,7 +10,7 @@ import msgspec
 from herder.api import labels
 from herder.api.core import Pod
 from herder.api.core.containers import Container
-from herder.api.guest import ENDED, GuestReport, MigrationReport
+from herder.api.guest import ENDED, NOT_YET, GuestReport, MigrationReport
 from herder.api.imports import ImportReport
 from herder.api.world import timestamp
 from herder.nodes.health import HEALTHY, Health
@@ -26,7 +26,7 @@ def phase_of(status: GuestStatus, migration: MigrationReport | None = None) -> s
         return "Running"
     if status.state in ENDED:
         return "Succeeded" if status.state in _SUCCESS else "Failed"
-    return "Pending" if status.state in ("Preparing", "Incoming") else "Running"
+    return "Pending" if status.state in NOT_YET else "Running"
 
 
 def pod_status(
@@ -142,7 +142,7 @@ def _guest(status: GuestStatus, health: Health, migration: MigrationReport | Non
         message=status.message,
         started=status.started,
         started_at=_moment(status.started_at),
-        alive=health.alive,
+        alive=None if status.state in NOT_YET else health.alive,
         addresses=status.addresses,
         migratable=not status.not_migratable_because,
         not_migratable_because=status.not_migratable_because,

@@ -375,7 +375,7 @@ class PodKeeper:
         lack = lacking(pod_requests(pod), used_by(others), site.allocatable)
         if not lack:
             return ""
-        return f"OutOf{lack[0]} node {site.name} has too little {', '.join(lack)} left for this pod"
+        return f"{reasons.OUT_OF}{lack[0]} node {site.name} has too little {', '.join(lack)} left for this pod"
 
     def _holds_room(self, other: Pod, pod: Pod, site: Site) -> bool:
         if other.uid == pod.uid or other.status.phase in ("Succeeded", "Failed"):

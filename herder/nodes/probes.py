@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from herder.api.core import Pod
-from herder.api.guest import GuestDefinition, definition_of, report_of
+from herder.api.guest import NOT_YET, GuestDefinition, definition_of, report_of
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.kit.tasks import watched
@@ -53,7 +53,7 @@ class _Guest:
         definition, report = _definition(pod), report_of(pod)
         spec = definition.spec if definition is not None else None
         was_ready = any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
-        was_alive = report is not None and report.alive is True
+        was_alive = report is not None and report.state not in NOT_YET and report.alive is True
 
         def questions(probe: Probe | None, known: bool) -> _Questions | None:
             return _Questions(probe, lambda: ask(pod.uid, probe), changed, True if known else None) if probe is not None else None

@@ -35,6 +35,21 @@ async def test_a_guest_that_never_lives_has_failed_to_start(herd: Herd) -> None:
     assert machine["status"]["startFailure"]["consecutiveFailCount"] == 1
 
 
+async def test_a_guest_that_crashes_before_its_first_liveness_probe_has_failed_to_start(herd: Herd) -> None:
+    await herd.make(simulated={"crashes-after": "300ms"}, livenessProbe={**PING, "initialDelaySeconds": 60})
+    machine = await herd.shows("CrashLoopBackOff", reason="GuestCrashed")
+    failure = machine["status"]["startFailure"]
+    assert (failure["consecutiveFailCount"], failure["consecutiveCrashCount"]) == (1, 0)
+
+
+async def test_an_early_crash_without_a_liveness_probe_is_told_and_no_failure_to_start(herd: Herd) -> None:
+    await herd.make(simulated={"crashes-after": "300ms"})
+    machine = await herd.shows("CrashLoopBackOff", reason="GuestCrashed")
+    failure = machine["status"]["startFailure"]
+    assert (failure["consecutiveFailCount"], failure["consecutiveCrashCount"]) == (0, 1)
+    assert "so no pool heals it" in await herd.told("VirtualMachine", "CrashedEarly")
+
+
 async def test_a_guest_that_passes_both_runs_on(herd: Herd) -> None:
     await herd.make(readinessProbe=PING, livenessProbe=PING)
     instance = await herd.running()
@@ -42,7 +57,7 @@ async def test_a_guest_that_passes_both_runs_on(herd: Herd) -> None:
     async def alive() -> bool:
         found = await herd.instance()
         assert found is not None
-        assert condition(found, "Alive") == {}
+        assert condition(found, "Alive")["status"] == "True"
         return found["metadata"]["uid"] == instance["metadata"]["uid"]
 
     await herd.eventually(alive)

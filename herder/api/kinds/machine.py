@@ -71,8 +71,12 @@ class VirtualMachineSpec(View, frozen=True, kw_only=True):
 class StartFailure(View, frozen=True, kw_only=True):
     """How starting fails, and when it is tried again."""
 
-    consecutive_fail_count: Annotated[Count, doc("How often in a row the machine failed to start.")] | None = None
-    consecutive_crash_count: Annotated[Count, doc("How often in a row it crashed soon after it had started.")] | None = None
+    consecutive_fail_count: (
+        Annotated[Count, doc("How often in a row it ended before it ran, or before its liveness probe passed.")] | None
+    ) = None
+    consecutive_crash_count: (
+        Annotated[Count, doc("How often in a row it crashed soon after it had started, or others ended it.")] | None
+    ) = None
     last_failed_vmi_uid: Annotated[str, doc("Identity of the instance that failed last.", max_length=128)] | None = field(
         default=None, name="lastFailedVMIUID"
     )

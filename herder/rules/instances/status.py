@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from herder.api import reasons
 from herder.api.core import PersistentVolumeClaim, Pod
 from herder.api.guest import GuestReport, Started
 from herder.api.kinds import VirtualMachineInstance
+from herder.api.meta import Condition
 from herder.rules.instances.migratable import not_migratable
 from herder.rules.instances.observed import Observed
-from herder.rules.plans import Document, condition, moment, plain, since, text_of, without_nothing
+from herder.rules.plans import Document, condition, find, moment, plain, since, text_of, without_nothing
 
 
 def status_of(
@@ -21,6 +24,7 @@ def status_of(
     now: float,
 ) -> Document:
     old = instance.status
+    observed = _as_it_lived(instance, observed)
     report = observed.report
     node = (pod.spec.node_name if pod else None) or (old.node_name if old else None)
     return without_nothing(
@@ -44,6 +48,13 @@ def status_of(
     )
 
 
+def _as_it_lived(instance: VirtualMachineInstance, observed: Observed) -> Observed:
+    """Of a guest that was moved, the agent that ends it has seen no probe pass; another one had."""
+    if observed.reason != reasons.LIVENESS_PROBE_NEVER_PASSED or not has_lived(instance):
+        return observed
+    return msgspec.structs.replace(observed, reason=reasons.LIVENESS_PROBE_FAILED)
+
+
 def _conditions(
     instance: VirtualMachineInstance, observed: Observed, pod: Pod | None, claims: Mapping[str, PersistentVolumeClaim]
 ) -> list[Document]:
@@ -57,9 +68,36 @@ def _conditions(
     if observed.report is not None and observed.report.state == "Paused" and observed.phase == "Running":
         word, why = observed.report.reason or reasons.GUEST_PAUSED, observed.report.message
         found.append(condition(reasons.PAUSED, True, word, why or "the guest stands still until it is unpaused"))
-    if observed.phase == "Running" and observed.report is not None and observed.report.alive is None:
-        found.append(condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_PENDING, "the liveness probe has not passed yet"))
+    if alive := _alive(instance, observed):
+        found.append(alive)
     return found
+
+
+def has_lived(instance: VirtualMachineInstance) -> bool:
+    """Whether its first liveness probe has passed, as far as was seen before. True for good: a guest that was moved is asked by
+    another agent, which knows nothing of it."""
+    known = _known_alive(instance)
+    return known is not None and known.status == "True"
+
+
+def _known_alive(instance: VirtualMachineInstance) -> Condition | None:
+    return find(instance.status.conditions if instance.status else None, reasons.ALIVE)
+
+
+def _alive(instance: VirtualMachineInstance, observed: Observed) -> Document | None:
+    """Of a guest with a liveness probe, from when it runs; kept when it has ended, to tell whether it had started."""
+    if instance.spec.liveness_probe is None:
+        return None
+    report = observed.report
+    over = observed.phase in ("Succeeded", "Failed")
+    ran = observed.phase == "Running" or (over and report is not None and report.started_at is not None)
+    if has_lived(instance) or (ran and report is not None and report.alive):
+        return condition(reasons.ALIVE, True, reasons.LIVENESS_PROBE_PASSED, "the liveness probe has passed")
+    if not ran and _known_alive(instance) is None:
+        return None
+    if over:
+        return condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_NEVER_PASSED, "it ended before its liveness probe had passed")
+    return condition(reasons.ALIVE, False, reasons.LIVENESS_PROBE_PENDING, "the liveness probe has not passed yet")
 
 
 def _ready(observed: Observed, pod: Pod | None) -> Document:

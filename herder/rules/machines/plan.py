@@ -89,7 +89,7 @@ def _plan(
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
         update_instance=_update(snapshot, instance) if want == "leave" else None,
         status=_status(snapshot, instance, failure, word, now, making=make),
-        events=(*_taken_back(kept), *_events(snapshot, instance, make, end, want)),
+        events=(*_taken_back(kept), *_crash(snapshot, instance, failure, now), *_events(snapshot, instance, make, end, want)),
         next_look=max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
     )
 
@@ -143,6 +143,15 @@ def _taken_back(kept: tuple[TakeBack, ...]) -> tuple[Event, ...]:
     return tuple(
         Event("Normal", reasons.VOLUME_TAKEN_BACK, f"took back DataVolume {one.name}, which its pool had kept") for one in kept
     )
+
+
+def _crash(
+    snapshot: MachineSnapshot, instance: VirtualMachineInstance | None, failure: StartFailure | None, now: float
+) -> tuple[Event, ...]:
+    if instance is None or failure is None:
+        return ()
+    event = failures.crashed_early(snapshot.machine, instance, failure, now)
+    return (event,) if event is not None else ()
 
 
 def _with_failure(machine: VirtualMachine, failure: StartFailure) -> VirtualMachine:

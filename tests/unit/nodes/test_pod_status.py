@@ -50,6 +50,14 @@ def test_the_phase_follows_the_guest(state: Any, phase: str, container: str) -> 
     assert condition(shown, labels.GUEST_CONDITION)["reason"] == state
 
 
+@pytest.mark.parametrize(("state", "alive"), [("Preparing", None), ("Incoming", None), ("Running", True), ("Crashed", True)])
+def test_a_guest_that_does_not_run_yet_does_not_say_that_it_lives(state: Any, alive: bool | None) -> None:
+    shown = pod_status(launcher(), GuestStatus(state), "", NOW)
+    report = report_of(launcher({"conditions": shown["conditions"]}))
+    assert report is not None
+    assert report.alive is alive
+
+
 def test_a_running_guest_is_ready_unless_its_probe_says_no() -> None:
     assert condition(pod_status(launcher(), GuestStatus("Running"), "", NOW), "Ready")["status"] == "True"
     waiting = pod_status(launcher(), GuestStatus("Running"), "", NOW, Health(ready=False, not_ready_because="port 80 is closed"))

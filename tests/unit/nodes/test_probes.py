@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from herder.api import labels
 from herder.api.core import Pod
@@ -153,6 +154,18 @@ def test_a_guest_that_stands_still_is_not_asked_and_keeps_what_was_found() -> No
         assert (health.ready, health.alive) == (True, True)
         await guest.after(1.5)
         assert len(guest.asked) > asked
+        guest.probes.close()
+
+    in_virtual_time(scenario())
+
+
+@pytest.mark.parametrize("state", ["Preparing", "Incoming"])
+def test_a_guest_that_did_not_run_yet_has_passed_no_probe_whatever_its_pod_says(state: Any) -> None:
+    async def scenario() -> None:
+        report = msgspec.json.encode(GuestReport(state=state, alive=True)).decode()
+        known = [{"type": labels.GUEST_CONDITION, "status": "False", "message": report}]
+        guest = Guest(launcher(known, livenessProbe={"initialDelaySeconds": 30}))
+        assert guest.look(GuestStatus("Running", started_at=EPOCH)).alive is None
         guest.probes.close()
 
     in_virtual_time(scenario())

@@ -411,3 +411,55 @@ def test_but_that_it_waits_is(waiting: Pod) -> None:
 def test_a_pod_that_has_a_node_is_shown_at_once() -> None:
     shown = plan(instance(), pod(creationTimestamp=later(0), node="node-1"))
     assert (status(shown)["phase"], shown.next_look) == ("Scheduled", None)
+
+
+WITH_PROBE: Json = {"domain": {}, "livenessProbe": {"guestAgentPing": {}}}
+BEGAN = moment(NOW - 20)
+
+
+def probed(phase: str, alive: bool | None = None, **more: Any) -> Json:
+    """An instance with a liveness probe; `alive` is what was said of it before."""
+    said = [{"type": "Alive", "status": "True" if alive else "False"}] if alive is not None else []
+    return instance(phase, spec=WITH_PROBE, conditions=said, **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "report", "status_and_reason"),
+    [
+        (None, GuestReport(state="Running", started_at=BEGAN), ("False", "LivenessProbePending")),
+        (None, GuestReport(state="Running", started_at=BEGAN, alive=True), ("True", "LivenessProbePassed")),
+        (False, GuestReport(state="Running", started_at=BEGAN, alive=True), ("True", "LivenessProbePassed")),
+        (False, GuestReport(state="Crashed", started_at=BEGAN), ("False", "LivenessProbeNeverPassed")),
+        # It ran and had crashed again before anybody looked.
+        (None, GuestReport(state="Crashed", started_at=BEGAN), ("False", "LivenessProbeNeverPassed")),
+        (None, GuestReport(state="Crashed", started_at=BEGAN, alive=True), ("True", "LivenessProbePassed")),
+        # It was moved: the agent that has it now has asked it nothing yet.
+        (True, GuestReport(state="Running", started_at=BEGAN), ("True", "LivenessProbePassed")),
+        (True, GuestReport(state="Crashed", started_at=BEGAN), ("True", "LivenessProbePassed")),
+        # It is only being prepared, or could not be.
+        (None, GuestReport(state="Preparing", alive=True), None),
+        (None, GuestReport(state="Failed", alive=True), None),
+    ],
+)
+def test_alive_tells_whether_the_first_liveness_probe_has_passed_also_of_a_guest_that_has_ended(
+    before: bool | None, report: GuestReport, status_and_reason: tuple[str, str] | None
+) -> None:
+    shown = condition(plan(probed("Scheduled", before), pod(report, node="node-1")), "Alive")
+    assert ((shown["status"], shown["reason"]) if shown else None) == status_and_reason
+
+
+def test_what_was_known_of_its_liveness_is_kept_when_its_pod_is_gone_or_its_node_silent() -> None:
+    silent = plan(probed("Running", True), pod(RUNNING, node="node-1"), nodes=(node(ready="Unknown"),))
+    assert condition(silent, "Alive")["status"] == "True"
+    gone = plan(probed("Running", False, launcherPodName="virt-launcher-web-aaaaaaaa"))
+    assert condition(gone, "Alive")["status"] == "False"
+
+
+def test_a_guest_that_lived_before_it_was_moved_did_not_fail_to_start() -> None:
+    dead = pod(GuestReport(state="Failed", reason="LivenessProbeNeverPassed", started_at=BEGAN), node="node-1", phase="Failed")
+    assert status(plan(probed("Running", True), dead))["reason"] == "LivenessProbeFailed"
+    assert status(plan(probed("Running", False), dead))["reason"] == "LivenessProbeNeverPassed"
+
+
+def test_a_guest_without_a_liveness_probe_says_nothing_about_it() -> None:
+    assert condition(plan(instance("Running"), pod(RUNNING, node="node-1")), "Alive") == {}

@@ -9,7 +9,6 @@ from herder.rules.machines import MachinePlan, MachineSnapshot, plan_machine
 from herder.rules.machines.failures import wait_after
 from tests.unit.rules.machines import NOW, Json, data_volume, instance, instance_view, later, machine, machine_view
 
-RAN_AND_CRASHED = (-30.0, -1.0)
 RAN_WELL_AND_CRASHED = (-3600.0, -1.0)
 SHUT_DOWN_AT_ONCE = (-3.0, -1.0)
 
@@ -141,43 +140,6 @@ def test_the_wait_doubles_up_to_five_minutes() -> None:
     assert [wait_after(times) for times in (0, 1, 2, 3, 6, 100)] == [0, 10, 20, 40, 300, 300]
 
 
-def test_a_guest_that_crashes_soon_waits_but_did_start() -> None:
-    crashed = plan(machine({"startFailure": {"consecutiveFailCount": 2}}), instance("Failed", ran=RAN_AND_CRASHED))
-    assert crashed.status["startFailure"]["consecutiveFailCount"] == 0
-    assert crashed.status["startFailure"]["consecutiveCrashCount"] == 1
-
-
-def test_a_guest_that_never_passed_its_first_liveness_probe_failed_to_start() -> None:
-    failed = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeNeverPassed"))
-    assert failed.status["startFailure"]["consecutiveFailCount"] == 1
-
-
-def test_one_that_never_lived_failed_to_start_however_long_it_was_waited_for() -> None:
-    known = {"startFailure": {"consecutiveFailCount": 2}}
-    waiting = [{"type": "Alive", "status": "False", "reason": "LivenessProbePending"}]
-    still = plan(machine(known), instance("Running", ran=(-4000, 0), conditions=waiting))
-    assert still.status["startFailure"]["consecutiveFailCount"] == 2
-    failed = plan(machine(known), instance("Failed", ran=(-4000, 0), reason="LivenessProbeNeverPassed"))
-    assert failed.status["startFailure"]["consecutiveFailCount"] == 3
-
-
-def test_a_liveness_probe_that_fails_after_hours_is_no_failure_to_start() -> None:
-    soon = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason="LivenessProbeFailed"))
-    assert soon.status["startFailure"]["consecutiveFailCount"] == 0
-    assert soon.status["startFailure"]["consecutiveCrashCount"] == 1
-    late = plan(machine(), instance("Failed", ran=(-8000, 0), reason="LivenessProbeFailed"))
-    assert "startFailure" not in late.status
-
-
-@pytest.mark.parametrize("reason", ["PodGone", "GuestLost"])
-def test_a_guest_that_ran_until_its_pod_or_its_node_was_taken_away_did_not_fail(reason: str) -> None:
-    gone = plan(machine(), instance("Failed", ran=RAN_AND_CRASHED, reason=reason))
-    assert "startFailure" not in gone.status
-    assert gone.next_look is None
-    never = plan(machine(), instance("Failed", reason=reason))
-    assert never.status["startFailure"]["consecutiveFailCount"] == 1
-
-
 def test_a_guest_that_shuts_itself_down_at_once_again_and_again_is_made_to_wait_from_the_second_time_on() -> None:
     first = plan(machine(), instance("Succeeded", uid="one", ran=SHUT_DOWN_AT_ONCE)).status["startFailure"]
     assert (first["consecutiveCrashCount"], first["consecutiveFailCount"]) == (1, 0)
@@ -208,15 +170,6 @@ def test_a_guest_that_ran_well_is_started_again_at_once() -> None:
     assert "startFailure" not in crashed.status
     assert crashed.delete_instance is not None
     assert crashed.next_look is None
-
-
-def test_old_failures_are_forgotten_once_the_guest_has_run_well() -> None:
-    before = {"startFailure": {"consecutiveFailCount": 2, "retryAfterTimestamp": later(-100)}}
-    young = plan(machine(before), instance("Running", ran=(-10, 0)))
-    assert young.status["startFailure"]["consecutiveFailCount"] == 2
-    assert young.next_look is not None
-    grown = plan(machine(before), instance("Running", ran=(-301, 0)))
-    assert "startFailure" not in grown.status
 
 
 def test_data_volumes_are_made_from_their_templates_and_belong_to_the_machine() -> None:
