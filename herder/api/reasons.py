@@ -33,6 +33,7 @@ CRASH_LOOP_BACK_OFF: Final = "CrashLoopBackOff"
 ERROR_UNSCHEDULABLE: Final = "ErrorUnschedulable"
 ERROR_PVC_NOT_FOUND: Final = "ErrorPvcNotFound"
 DATA_VOLUME_ERROR: Final = "DataVolumeError"
+DATA_VOLUME_FAILED: Final = "DataVolumeFailed"  # why, where one of its DataVolumes failed for good
 WAITING_FOR_VOLUME_BINDING: Final = "WaitingForVolumeBinding"
 
 # What was done to children

@@ -112,7 +112,10 @@ async def test_a_machine_runs_once_its_disk_is_filled_and_takes_it_along_when_it
 
 async def test_a_disk_that_cannot_be_filled_shows_on_its_machine(herd: Herd) -> None:
     await make_machine(herd, fetched(), import_fails="SourceForbidden")
-    await herd.shows("DataVolumeError")
+    shown = await herd.shows("DataVolumeError", reason="DataVolumeFailed")
+    assert shown["status"]["message"].startswith("DataVolume root failed for good: "), shown["status"]
+    await herd.patch("vm", {"spec": {"runStrategy": "Halted"}})
+    await herd.shows("Stopped", reason="DataVolumeFailed")
 
 
 async def test_a_guest_that_writes_keeps_its_disk_from_being_copied(herd: Herd) -> None:

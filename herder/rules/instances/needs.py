@@ -48,7 +48,11 @@ def needs_of(spec: VirtualMachineInstanceSpec) -> Needs:
 
 
 def missing(needs: Needs, found: Found) -> Missing | None:
-    """The first thing that is not there yet, in a sentence for the instance's condition."""
+    """The first thing that is not there yet, in a sentence for the instance's condition. What never will be is said before what may
+    still come."""
+    for volume in (found.data_volumes[name] for name in needs.data_volumes if name in found.data_volumes):
+        if why := failed_for_good(volume):
+            return Missing(reasons.DATA_VOLUME_FAILED, why)
     for name in needs.secrets:
         if name not in found.secrets:
             return Missing(reasons.MISSING_SECRET, f"waits for Secret {name}, which does not exist")
@@ -64,6 +68,14 @@ def missing(needs: Needs, found: Found) -> Missing | None:
     return None
 
 
+def failed_for_good(volume: DataVolume) -> str:
+    """Of a DataVolume that is not tried again, which and why, in a sentence; empty of any other."""
+    status = volume.status
+    if status is None or status.phase != "Failed":
+        return ""
+    return f"DataVolume {volume.name} failed for good: {status.message or status.reason or 'nobody says why'}"
+
+
 def _data_volume_missing(name: str, found: Found) -> Missing | None:
     """A claim of that name without a DataVolume will do: the DataVolume may be gone once its work was done."""
     volume = found.data_volumes.get(name)
@@ -74,9 +86,6 @@ def _data_volume_missing(name: str, found: Found) -> Missing | None:
     phase = (volume.status.phase if volume.status else None) or "Pending"
     if phase == "Succeeded" or phase == "WaitForFirstConsumer":
         return None
-    if phase == "Failed":
-        why = (volume.status.message if volume.status else None) or "it failed"
-        return Missing(reasons.DATA_VOLUME_ERROR, f"DataVolume {name}: {why}")
     progress = (volume.status.progress if volume.status else None) or "N/A"
     fails = failing(volume.status.conditions if volume.status else None)
     if fails is not None:

@@ -7,6 +7,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.api.meta import Condition
+from herder.rules.instances.needs import failed_for_good
 from herder.rules.machines.wanted import FINISHED, phase_of
 from herder.rules.plans import Document, condition, failing, find
 
@@ -49,13 +50,13 @@ def _word(
         return Shown(reasons.TERMINATING)
     if instance is not None and phase_of(instance) not in FINISHED:
         return _of_instance(instance)
+    if starts and (failed := _volumes_shown(volumes)):
+        return failed
     if waits:
         failure = machine.status.start_failure if machine.status else None
         why = f"{failure.message}; " if failure and failure.message else ""
         return Shown(reasons.CRASH_LOOP_BACK_OFF, (failure and failure.reason) or "", f"{why}it is started again at {waits}")
-    if starts:
-        return _volumes_shown(volumes) or Shown(reasons.STARTING)
-    return _stopped(instance)
+    return Shown(reasons.STARTING) if starts else _stopped(instance, volumes)
 
 
 def _of_instance(instance: VirtualMachineInstance) -> Shown:
@@ -77,6 +78,7 @@ def _of_instance(instance: VirtualMachineInstance) -> Shown:
 _PENDING = {
     reasons.MISSING_CLAIM: reasons.ERROR_PVC_NOT_FOUND,
     reasons.DATA_VOLUME_ERROR: reasons.DATA_VOLUME_ERROR,
+    reasons.DATA_VOLUME_FAILED: reasons.DATA_VOLUME_ERROR,
     reasons.MISSING_SECRET: reasons.STARTING,
     reasons.MISSING_CONFIG_MAP: reasons.STARTING,
     reasons.MIGRATABILITY_LEVEL_CHANGED: reasons.STARTING,
@@ -95,15 +97,15 @@ def _running(instance: VirtualMachineInstance, reason: str, message: str) -> Sho
 
 
 def _volumes_shown(volumes: tuple[DataVolume, ...]) -> Shown | None:
-    for volume in volumes:
-        phase = volume.status.phase if volume.status else None
-        if phase == "Failed":
-            why = (volume.status.message if volume.status else None) or "it failed"
-            return Shown(reasons.DATA_VOLUME_ERROR, reasons.DATA_VOLUME_ERROR, f"DataVolume {volume.name}: {why}")
-    return None
+    """Where one of them failed for good: it will not start."""
+    why = next((sentence for volume in volumes if (sentence := failed_for_good(volume))), "")
+    return Shown(reasons.DATA_VOLUME_ERROR, reasons.DATA_VOLUME_FAILED, why) if why else None
 
 
-def _stopped(instance: VirtualMachineInstance | None) -> Shown:
+def _stopped(instance: VirtualMachineInstance | None, volumes: tuple[DataVolume, ...]) -> Shown:
+    """Whoever asked for it has stopped it; that it could not start again is said beside."""
+    if instance is None and (failed := _volumes_shown(volumes)):
+        return Shown(reasons.STOPPED, failed.reason, failed.message)
     if instance is None or instance.status is None:
         return Shown(reasons.STOPPED)
     return Shown(reasons.STOPPED, instance.status.reason or "", instance.status.message or "")
@@ -132,7 +134,7 @@ def conditions(
     fails = _what_fails(machine, instance)
     if fails is not None:
         found.append(condition(reasons.FAILURE, True, fails.reason or reasons.RECONCILE_FAILED, fails.message or ""))
-    elif is_shown.word in _FAILURES:
+    elif is_shown.word in _FAILURES or is_shown.reason == reasons.DATA_VOLUME_FAILED:
         found.append(condition(reasons.FAILURE, True, is_shown.reason or is_shown.word, is_shown.message))
     return found
 

@@ -15,6 +15,7 @@ _STUCK = (
     reasons.MISSING_CONFIG_MAP,
     reasons.MISSING_DATA_VOLUME,
     reasons.DATA_VOLUME_ERROR,
+    reasons.DATA_VOLUME_FAILED,
 )
 
 

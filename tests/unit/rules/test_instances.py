@@ -183,7 +183,7 @@ def test_what_is_optional_is_not_waited_for() -> None:
         ("Succeeded", True, None),
         ("WaitForFirstConsumer", True, None),
         ("ImportInProgress", False, "WaitingForDataVolume"),
-        ("Failed", False, "DataVolumeError"),
+        ("Failed", False, "DataVolumeFailed"),
     ],
 )
 def test_a_data_volume_is_waited_for_until_its_content_is_there(phase: str, makes: bool, reason: str | None) -> None:
@@ -191,6 +191,13 @@ def test_a_data_volume_is_waited_for_until_its_content_is_there(phase: str, make
     made = plan(document, data_volumes={"disk": data_volume("disk", phase, progress="45.0%")})
     assert (made.create_pod is not None) is makes
     assert (made.status or {}).get("reason") == reason
+
+
+def test_a_data_volume_that_failed_for_good_is_said_before_what_may_still_come() -> None:
+    document = instance(spec=spec(SEED, {"name": "d", "dataVolume": {"name": "disk"}}))
+    made = plan(document, data_volumes={"disk": data_volume("disk", "Failed", reason="VolumeTooSmall", message="it is too small")})
+    assert status(made)["message"] == "DataVolume disk failed for good: it is too small"
+    assert [(event.type, event.reason) for event in made.events] == [("Warning", "DataVolumeFailed")]
 
 
 def test_what_a_data_volume_fails_with_is_what_its_instance_waits_for() -> None:

@@ -198,11 +198,42 @@ def test_an_instance_of_someone_else_is_left_alone_and_waited_for() -> None:
     assert made.status["reason"] == "InstanceNotOwned"
 
 
-def test_a_failed_data_volume_is_shown() -> None:
-    volume = data_volume("disk", "Failed", message="404 from the server")
-    made = plan(machine(), disk=volume)
-    assert made.status["printableStatus"] == "DataVolumeError"
-    assert "404" in made.status["message"]
+FAILED_DISK = data_volume("disk", "Failed", message="404 from the server")
+FAILED_FOR_GOOD = "DataVolume disk failed for good: 404 from the server"
+
+
+@pytest.mark.parametrize(
+    ("document", "child", "word"),
+    [
+        pytest.param(machine(), None, "DataVolumeError", id="before its instance is made"),
+        pytest.param(
+            machine(),
+            instance("Pending", reason="DataVolumeFailed", message=FAILED_FOR_GOOD),
+            "DataVolumeError",
+            id="its instance waits",
+        ),
+        pytest.param(
+            machine({"startFailure": {"consecutiveFailCount": 1, "retryAfterTimestamp": later(7)}}),
+            None,
+            "DataVolumeError",
+            id="it would wait for its next start",
+        ),
+        pytest.param(machine(runStrategy="Halted"), None, "Stopped", id="it is kept off"),
+    ],
+)
+def test_a_data_volume_that_failed_for_good_is_shown_and_named(document: Json, child: Json | None, word: str) -> None:
+    shown = plan(document, child, disk=FAILED_DISK)
+    assert (shown.status["printableStatus"], shown.status["reason"]) == (word, "DataVolumeFailed")
+    assert shown.status["message"] == FAILED_FOR_GOOD
+    assert condition(shown, "Failure")["reason"] == "DataVolumeFailed"
+
+
+@pytest.mark.parametrize("phase", ["Pending", "ImportScheduled", "ImportInProgress"])
+def test_a_data_volume_that_is_tried_again_has_not_failed_for_good(phase: str) -> None:
+    retried = data_volume("disk", phase, message="503 from the server", restartCount=4)
+    shown = plan(machine(), disk=retried)
+    assert shown.status["printableStatus"] == "Starting"
+    assert "reason" not in shown.status
 
 
 @pytest.mark.parametrize(
