@@ -32,6 +32,8 @@ EVACUATE: Final = "herder.dev/evacuate-from"  # of an instance: the node that so
 EVACUATION: Final = "herder.dev/evacuation"  # label of a migration that was made because a node is emptied; annotation: that node
 EVACUATION_ATTEMPT: Final = "herder.dev/evacuation-attempt"  # of such a migration: which try it is since the last that succeeded
 
+POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision of its pool's template
+
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"
 IMPORT_CONDITION: Final = "herder.dev/Import"  # the same of a pod that fills a claim (`herder.api.imports`)

@@ -115,15 +115,18 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
         | None
     ) = None
     start_failure: Annotated[StartFailure, doc("How starting fails; absent while it does not.")] | None = None
-    last_instance_uid: Annotated[str, doc("Identity of the instance that was made last.", max_length=128)] | None = field(
-        default=None, name="lastInstanceUID"
-    )
     ready_revision: (
         Annotated[
-            str, doc("Revision of its pool's template on which the machine was ready, or proved itself since.", max_length=253)
+            str,
+            doc(
+                "Revision of its pool's template on which it was Ready and has proven itself; absent outside pools.", max_length=253
+            ),
         ]
         | None
     ) = None
+    last_instance_uid: Annotated[str, doc("Identity of the instance that was made last.", max_length=128)] | None = field(
+        default=None, name="lastInstanceUID"
+    )
     observed_start_request: (
         Annotated[str, doc("The value of herder.dev/start-requested that was last acted upon.", max_length=1024)] | None
     ) = None

@@ -13,6 +13,7 @@ from herder.api.reading import part, text
 from herder.rules.machines import children, failures
 from herder.rules.machines.inherited import instance_patch
 from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
+from herder.rules.machines.ready_revision import look_when_proven, ready_revision
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
@@ -82,15 +83,19 @@ def _plan(
         starts=want in ("start", "replace"),
         waits=text_of(retry) if waits and retry else "",
     )
+    status = _status(snapshot, instance, failure, word, now, making=make)
     return MachinePlan(
         take_back=kept,
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
         update_instance=_update(snapshot, instance) if want == "leave" else None,
-        status=_status(snapshot, instance, failure, word, now, making=make),
+        status=status,
         events=(*_taken_back(kept), *_crash(snapshot, instance, failure, now), *_events(snapshot, instance, make, end, want)),
-        next_look=max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
+        next_look=_soonest(
+            max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
+            look_when_proven(snapshot.machine, instance, ready=status["ready"], now=now),
+        ),
     )
 
 
@@ -98,6 +103,10 @@ def _update(snapshot: MachineSnapshot, instance: VirtualMachineInstance | None) 
     if instance is None or not _alive(instance) or snapshot.machine.being_deleted:
         return None
     return instance_patch(snapshot.document, instance)
+
+
+def _soonest(*looks: float | None) -> float | None:
+    return min((look for look in looks if look is not None), default=None)
 
 
 def _ended_by_wish(instance: VirtualMachineInstance | None) -> bool:
@@ -187,6 +196,7 @@ def _status(
             "nodeName": None if word.word == reasons.STARTING else _node_of(instance),
             "conditions": since(found, old.conditions if old else None, now),
             "startFailure": failures.document_of(failure),
+            "readyRevision": ready_revision(machine, instance, ready=ready, now=now),
             "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
             "observedStartRequest": handled,
         }
