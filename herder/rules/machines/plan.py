@@ -196,7 +196,7 @@ def _status(
             "nodeName": None if word.word == reasons.STARTING else _node_of(instance),
             "conditions": since(found, old.conditions if old else None, now),
             "startFailure": failures.document_of(failure),
-            "readyRevision": ready_revision(machine, instance, ready=ready, now=now),
+            "readyRevision": ready_revision(machine, instance, _own_volumes(snapshot), ready=ready, now=now),
             "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
             "observedStartRequest": handled,
         }
@@ -208,6 +208,10 @@ def _is_stale(document: Document, instance: VirtualMachineInstance | None) -> bo
     if instance is None or made_from is None or phase_of(instance) in FINISHED:
         return False
     return not children.is_made_from_template(made_from, document)
+
+
+def _own_volumes(snapshot: MachineSnapshot) -> list[DataVolume]:
+    return [one for one in snapshot.data_volumes.values() if one.controller_uid == snapshot.machine.uid]
 
 
 def _node_of(instance: VirtualMachineInstance | None) -> str | None:

@@ -3,16 +3,20 @@ blame for it, and its disks are not wiped."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from herder.api import labels, reasons
-from herder.api.kinds import VirtualMachine, VirtualMachineInstance
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.rules.machines.failures import WELL_AFTER, has_started
 from herder.rules.plans import find
 
 
-def ready_revision(machine: VirtualMachine, instance: VirtualMachineInstance | None, *, ready: bool, now: float) -> str | None:
+def ready_revision(
+    machine: VirtualMachine, instance: VirtualMachineInstance | None, volumes: Iterable[DataVolume], *, ready: bool, now: float
+) -> str | None:
     """That of the first instance that was Ready; a later one takes its place only once it has proven itself. None of a machine that
-    has no revision."""
-    known = _known(machine)
+    has no revision. `volumes` are its own: those that its pool had kept say what their last machine was ready on."""
+    known = _known(machine) or next((kept for one in volumes if (kept := one.annotations.get(labels.READY_REVISION))), None)
     if labels.POOL_REVISION not in machine.labels:
         return None
     revision = _to_prove(machine, instance, ready=ready)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from herder.api import labels
 from herder.rules.machines import MachinePlan, MachineSnapshot, plan_machine
-from tests.unit.rules.machines import NOW, Json, instance, instance_view, later, machine, machine_view
+from tests.unit.rules.machines import NOW, Json, data_volume, instance, instance_view, later, machine, machine_view
 
 LONG_AGO = -301.0
 JUST_NOW = -1.0
@@ -73,3 +74,14 @@ def test_a_machine_without_a_revision_says_nothing_about_it() -> None:
     assert shown(None, ready_instance("web-1"), revision=None) is None
     assert shown("web-1", ready_instance("web-2"), revision=None) is None
     assert plan("web-1", ready_instance("web-2"), revision=None).next_look is None
+
+
+@pytest.mark.parametrize(("owner", "after"), [("machine-1", "web-1"), ("another", None)])
+def test_a_machine_that_came_back_with_its_disks_was_ready_on_what_they_say(owner: str, after: str | None) -> None:
+    document = machine(None)
+    document["metadata"]["labels"] = {labels.POOL_REVISION: "web-2"}
+    kept = data_volume("disk", owner=owner)
+    annotations = {labels.READY_REVISION: "web-1"}
+    kept = msgspec.structs.replace(kept, metadata=msgspec.structs.replace(kept.metadata, annotations=annotations))
+    snapshot = MachineSnapshot(machine_view(document), document, instance_view(instance("Failed")), {"disk": kept})
+    assert plan_machine(snapshot, NOW).status.get("readyRevision") == after
