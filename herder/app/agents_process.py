@@ -134,7 +134,9 @@ async def _local(
     clients = [Client(node_transport(directory, one.name, AGENT), AGENT) for one in nodes]
     for client in clients:
         await stack.enter_async_context(client)
-    shares = [share(one, len(nodes), STORAGE_DOMAIN) for one in nodes]
+    # They run no containers: a plain pod that came would fail at once, and whoever keeps it would make the next.
+    vm_hosts = [msgspec.structs.replace(one, tainted=True) for one in nodes]
+    shares = [share(one, len(nodes), STORAGE_DOMAIN) for one in vm_hosts]
     imports = ImportSettings(settings.allow_local_imports, reserve_of(settings.storage_reserve))
     pairs = list(zip(clients, shares, strict=True))
     return LocalNodes(pairs, RealWorld(), directory.path.absolute(), PROGRAM, endpoint, imports, registry)

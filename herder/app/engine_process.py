@@ -9,7 +9,6 @@ import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import structlog
 
@@ -28,6 +27,7 @@ from herder.net.files import raise_file_limit
 from herder.pki import reading
 from herder.server.access.tokens import KEY_FILE, Signer
 from herder.server.fairness import NodeWaits
+from herder.server.housekeeping.own_nodes import OwnNodes
 from herder.server.http import HttpServer, server_context
 from herder.server.kubelets import Kubelets
 from herder.server.node_identity import client_tls
@@ -40,13 +40,6 @@ OWN_CONNECTIONS = 64
 OF_A_NODE = 16
 # The disk did something that leaves open what is on it: end at once, and read the truth again.
 DISK_FAILED = 70
-
-
-class OwnNodes(NamedTuple):
-    """Of the `herder up` that started the engine: those that come in by doors of their own, and those that are simulated."""
-
-    with_doors: tuple[str, ...] = ()
-    simulated: tuple[str, ...] = ()
 
 
 async def run(
@@ -69,8 +62,7 @@ async def run(
         why = f"is not the key that tokens are signed with: {error}; put it back, or remove it and hand out new tokens"
         print(f"herder: {pki / KEY_FILE}: {why}", file=sys.stderr)
         return HOPELESS
-    running = Running(store, RealWorld(), signer)
-    running.engine.access.restriction.simulated.asked_for = frozenset(nodes.simulated)
+    running = Running(store, RealWorld(), signer, own_nodes=nodes)
     scraper = Scraper({name: metrics_socket(directory, name) for name in others})
     running.router.information.other_processes = scraper.scrape
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")

@@ -179,9 +179,10 @@ def engine(data: Path, listen_fd: int, ready_fd: int, node_doors: int, simulated
     """The engine's process; started by `herder up`."""
     from herder.app import engine_process
     from herder.app.identities import node_names
+    from herder.server.housekeeping.own_nodes import OwnNodes
 
     logs.configure("engine")
-    nodes = engine_process.OwnNodes(node_names(node_doors), node_names(simulated_nodes))
+    nodes = OwnNodes(node_names(node_doors), node_names(simulated_nodes))
     sys.exit(asyncio.run(engine_process.run(DataDirectory(data), listen_fd, ready_fd, nodes, beside)))
 
 

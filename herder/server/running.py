@@ -30,6 +30,7 @@ from herder.server.housekeeping.disruptions import StaleDisruptions
 from herder.server.housekeeping.expiry import Expiry
 from herder.server.housekeeping.garbage import Garbage
 from herder.server.housekeeping.namespaces import Namespaces
+from herder.server.housekeeping.own_nodes import OwnNodes, taint_own_nodes
 from herder.server.housekeeping.protection import Protection
 from herder.server.housekeeping.recorder import Recorder
 from herder.server.housekeeping.roles import Aggregation, ensure_roles
@@ -66,9 +67,19 @@ def open_store(folder: Path) -> Store:
 
 
 class Running:
-    def __init__(self, store: Store, world: World, signer: Signer | None = None, kinds: Sequence[KindInfo] = KINDS) -> None:
-        """Without a signer, tokens are good until the end of this process. `kinds` are those whose CRDs it brings along."""
+    def __init__(
+        self,
+        store: Store,
+        world: World,
+        signer: Signer | None = None,
+        kinds: Sequence[KindInfo] = KINDS,
+        own_nodes: OwnNodes | None = None,
+    ) -> None:
+        """Without a signer, tokens are good until the end of this process. `kinds` are those whose CRDs it brings along,
+        `own_nodes` those of the program that it is a part of."""
         self.engine = Engine(store, world, signer)
+        self._own_nodes = own_nodes or OwnNodes()
+        self.engine.access.restriction.simulated.asked_for = frozenset(self._own_nodes.simulated)
         self.router = Router(self.engine)
         self._missing: list[str] = ["the first namespaces and kinds are being made"]
         self.router.information.ready_checks["start"] = self._not_started
@@ -115,6 +126,7 @@ class Running:
             self._ensure("storage.k8s.io", "storageclasses", STORAGE_CLASS, storage_class()),
             *(self._ensure("apiextensions.k8s.io", "customresourcedefinitions", name, crd) for name, crd in ours.items()),
             ensure_roles(self.engine),
+            taint_own_nodes(self.engine, self._own_nodes),
         )
         await self._aggregation.gather()
         await self._until_served(list(ours))

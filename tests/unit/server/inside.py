@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from herder.server.housekeeping.own_nodes import OwnNodes
 from herder.server.request import ENGINE, Request, Response, Stream, User, parse_query
 from herder.server.running import Running
 from herder.server.store import Database, InlineWriter, Store
@@ -64,10 +65,10 @@ class Inside:
 
 
 @asynccontextmanager
-async def engine_inside(folder: Path, world: StillWorld | None = None) -> AsyncGenerator[Inside]:
+async def engine_inside(folder: Path, world: StillWorld | None = None, own_nodes: OwnNodes | None = None) -> AsyncGenerator[Inside]:
     database = Database(folder / "herder.db")
     world = world or StillWorld()
-    running = Running(Store(database, InlineWriter(database)), world)
+    running = Running(Store(database, InlineWriter(database)), world, own_nodes=own_nodes)
     await running.start()
     try:
         yield Inside(running, world)
