@@ -68,13 +68,14 @@ class ReplicaSets:
         if stored is None:
             return DONE
         await self._claims.of(stored.view)
-        failure = await self._carry_out(stored)
+        failure, next_look = await self._carry_out(stored)
         # As the pods are now.
         status, wait = replica_set_status(self._snapshot(stored), str(failure) if failure else "", self._world.now())
         await self._hands.show(self._sets, stored, status)
         if failure is not None:
             raise failure
-        return DONE if wait is None else Later(wait)
+        looks = [seconds for seconds in (wait, next_look) if seconds is not None]
+        return Later(min(looks)) if looks else DONE
 
     async def _clear_doubts(self, key: Key) -> None:
         """A pod that is there must be counted before another one is made in its place."""
@@ -84,8 +85,9 @@ class ReplicaSets:
                 await self._pods.wait_seen(found.metadata.resource_version or "")
         self._in_doubt.pop(key, None)
 
-    async def _carry_out(self, stored: Stored[ReplicaSet]) -> ApiStatusError | None:
-        """What kept us from it, where the server said so: that is news for people. What passes by itself is not."""
+    async def _carry_out(self, stored: Stored[ReplicaSet]) -> tuple[ApiStatusError | None, float | None]:
+        """What kept us from it, where the server said so: that is news for people. What passes by itself is not. And in how many
+        seconds there is more to do."""
         snapshot = self._snapshot(stored)
         plan = plan_replica_set(snapshot, self._world.now())
         try:
@@ -94,10 +96,10 @@ class ReplicaSets:
             await _all_of(self._delete(stored.view, one) for one in plan.delete)
         except ApiStatusError as error:
             if is_refusal(error):
-                return error
+                return error, plan.next_look
             if not is_ending(error):
                 raise
-        return None
+        return None, plan.next_look
 
     async def _create(self, snapshot: ReplicaSetSnapshot, count: int) -> None:
         one = snapshot.replica_set

@@ -13,6 +13,7 @@ from herder.api.core import Pod, ReplicaSet
 from herder.api.world import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from herder.rules.plans import Delete, Document, moment, text_of, without_nothing
 from herder.rules.workloads.claiming import controller_reference
+from herder.rules.workloads.failing import places_taken
 from herder.rules.workloads.pods import available_in, is_active, is_ready, is_terminating
 from herder.rules.workloads.ranking import first_to_go
 
@@ -36,6 +37,8 @@ class ReplicaSetPlan(msgspec.Struct, frozen=True):
     # How many pods to make; `names` says how they may be called.
     create: int = 0
     delete: tuple[Delete, ...] = ()
+    # Seconds until more may be made, where pods have failed at once.
+    next_look: float | None = None
 
 
 def plan_replica_set(snapshot: ReplicaSetSnapshot, now: float) -> ReplicaSetPlan:
@@ -44,10 +47,15 @@ def plan_replica_set(snapshot: ReplicaSetSnapshot, now: float) -> ReplicaSetPlan
         return ReplicaSetPlan()
     active = [pod for pod in snapshot.pods if is_active(pod)]
     if len(active) <= wanted:
-        return ReplicaSetPlan(create=min(wanted - len(active), BURST))
+        return _filling(wanted - len(active), places_taken(snapshot.pods, now) if len(active) < wanted else [])
     count = min(len(active) - wanted, BURST)
     gone = first_to_go(active, snapshot.related or active, count, now)
     return ReplicaSetPlan(delete=tuple(Delete(pod.name, pod.uid) for pod in gone))
+
+
+def _filling(missing: int, taken: list[float]) -> ReplicaSetPlan:
+    free = max(0, missing - len(taken))
+    return ReplicaSetPlan(create=min(free, BURST), next_look=taken[0] if free < missing else None)
 
 
 def size_of(replica_set: ReplicaSet) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import functools
+import itertools
 import os
 import signal
 import subprocess
@@ -109,6 +111,40 @@ def test_nodes_say_that_they_run_qemu_and_on_what(herd: Herd) -> None:
         assert labels["herder.dev/storage"] == "local"
         assert "cpu-model.node.kubevirt.io/Nehalem" in labels
         assert any(label.startswith("host-model-cpu.node.kubevirt.io/") for label in labels)
+
+
+def test_a_plain_pod_waits_for_another_node_and_is_made_once(herd: Herd) -> None:
+    """Here it could only fail, and whoever keeps it would make the next one, without end."""
+    herd.kubectl("create", "deployment", "nginx", "--image=nginx")
+
+    def scheduled() -> str:
+        path = "jsonpath={.items[0].status.conditions[?(@.type=='PodScheduled')].message}"
+        return herd.kubectl.run("get", "pods", "-l", "app=nginx", "-o", path).stdout
+
+    until(lambda: "node(s) had untolerated taint" in scheduled(), "nobody said why it waits", PATIENCE)
+    assert "2 node(s) had untolerated taint(s)" in scheduled()
+    (pod,) = herd.kubectl.json("get", "pods", "-l", "app=nginx")["items"]
+    assert (pod["status"]["phase"], "nodeName" in pod["spec"]) == ("Pending", False)
+    herd.kubectl("delete", "deployment", "nginx", "--timeout=60s")
+
+
+def test_pods_that_are_refused_at_once_are_made_ever_more_rarely(herd: Herd) -> None:
+    """They tolerate what should keep them away."""
+    labels = {"app": "stubborn"}
+    spec = {"containers": [{"name": "main", "image": "nginx"}], "tolerations": [{"operator": "Exists"}]}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    wanted = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    herd.kubectl.create({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "stubborn"}, "spec": wanted})
+
+    def refused() -> list[datetime.datetime]:
+        pods = herd.kubectl.json("get", "pods", "-l", "app=stubborn")["items"]
+        failed = [pod for pod in pods if pod["status"].get("reason") == "Unsupported"]
+        return sorted(datetime.datetime.fromisoformat(pod["metadata"]["creationTimestamp"]) for pod in failed)
+
+    until(lambda: len(refused()) >= 4, "it gave up", PATIENCE)
+    gaps = [(later - before).total_seconds() for before, later in itertools.pairwise(refused())]
+    assert all(gap >= least for gap, least in zip(gaps, (1, 2, 4), strict=False)), gaps
+    herd.kubectl("delete", "replicaset", "stubborn", "--timeout=60s")
 
 
 def test_a_machine_lives_through_the_death_of_its_agent_and_goes_with_its_object(herd: Herd) -> None:

@@ -33,8 +33,12 @@ def pod(name: str, *, ready: float | None = None, node: str = "n1", phase: str =
             {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": owner, "controller": True}
         ]
     conditions = [] if ready is None else [{"type": "Ready", "status": "True", "lastTransitionTime": timestamp(NOW - ready)}]
-    statuses = [{"name": "main", "restartCount": more.get("restarts", 0)}]
-    status = {"phase": phase, "conditions": conditions, "containerStatuses": statuses}
+    # As a node says it of one that has ended: how many seconds after it came there.
+    lasted, came = more.get("lasted"), NOW - age + more.get("waited", 0.0)
+    ended = {} if lasted is None else {"state": {"terminated": {"exitCode": 1, "finishedAt": timestamp(came + lasted)}}}
+    statuses = [{"name": "main", "restartCount": more.get("restarts", 0), **ended}]
+    started = {} if lasted is None else {"startTime": timestamp(came)}
+    status = {"phase": phase, "conditions": conditions, "containerStatuses": statuses, **started}
     return msgspec.convert({"metadata": metadata, "spec": {"nodeName": node}, "status": status}, type=Pod)
 
 
