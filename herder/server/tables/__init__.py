@@ -1,6 +1,6 @@
 """What `kubectl get` shows: Table and PartialObjectMetadata answers, for built-in kinds and for CRDs."""
 
-from herder.server.tables.ages import human_duration
+from herder.api.ages import human_duration
 from herder.server.tables.columns import Printer
 from herder.server.tables.printers import printer_for
 from herder.server.tables.render import (

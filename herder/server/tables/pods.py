@@ -6,7 +6,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from herder.server.tables.ages import age, human_duration, seconds_of
+from herder.api.ages import human_duration
+from herder.server.tables.ages import age, seconds_of
 from herder.server.tables.columns import AGE, NAME, Printer, text, wide
 
 COLUMNS = (

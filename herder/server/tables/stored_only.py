@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from herder.server.tables.ages import age, human_duration, seconds_of
+from herder.api.ages import human_duration
+from herder.server.tables.ages import age, seconds_of
 from herder.server.tables.columns import (
     AGE,
     CONTAINERS,
