@@ -8,7 +8,7 @@ from typing import Any
 
 from herder.api import labels, reasons
 from herder.api.core import Node, Pod
-from herder.api.kinds import VirtualMachineInstance, VirtualMachineInstanceMigration
+from herder.api.kinds import VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceMigration
 from herder.api.kinds.migration_state import MigrationState
 from herder.controllers.hands import Hands
 from herder.controllers.launchers import LAUNCHERS_OF, has_changed
@@ -27,6 +27,7 @@ from herder.kube.resources import (
     CONFIG_MAPS,
     DATA_VOLUMES,
     INSTANCES,
+    MACHINES,
     MIGRATIONS,
     NODES,
     PODS,
@@ -39,6 +40,7 @@ from herder.rules.instances import InstancePlan, InstanceSnapshot, needs_of, pla
 from herder.rules.instances.needs import Found, claims_of
 from herder.rules.instances.observed import trust
 from herder.rules.instances.plan import launcher_of
+from herder.rules.instances.pool_label import pool_label_of
 from herder.rules.migratability.waiting import demanded_level, waits
 from herder.rules.migration.phases import finished
 from herder.rules.plans import Document
@@ -86,6 +88,7 @@ class Instances:
         self._volumes = kit.caches.of(DATA_VOLUMES)
         self._secrets = kit.caches.of(SECRETS)
         self._config_maps = kit.caches.of(CONFIG_MAPS)
+        self._machines = kit.caches.of(MACHINES)
         self._migrations = kit.caches.of(MIGRATIONS)
         self._migrations.add_index(BY_INSTANCE)
         self._settings = ClusterSettings(kit)
@@ -103,6 +106,7 @@ class Instances:
         for cache in (self._claims, self._volumes, self._secrets, self._config_maps):
             self._follow_need(cache, queue)
         self._nodes.subscribe(lambda change: self._node_changed(change, queue))
+        self._machines.subscribe(lambda change: self._machine_changed(change, queue))
         self._settings.subscribe(lambda: self._look_at_awaiting(queue))
         return kit.work(self, queue, WORKERS, of=self._instances)
 
@@ -120,6 +124,10 @@ class Instances:
             if (pod := self._pods.stored(name)) is not None:
                 for key in controlled_by(INSTANCES)(pod):
                     queue.add(key)
+
+    def _machine_changed(self, change: Change[VirtualMachine], queue: Queue) -> None:
+        if changes_pool(change) and change.key in self._instances:
+            queue.add(change.key)
 
     def _look_at_awaiting(self, queue: Queue) -> None:
         """At those that wait for a level, or might."""
@@ -195,7 +203,15 @@ class Instances:
             settings=migration_configuration(self._settings.kubevirt()),
             migrations=frozenset(one.uid for one in self._migrations_of(stored.key) if not finished(one)),
             all_nodes=tuple(self._nodes.list()) if awaits_level else (),
+            pool=self._pool_of(stored),
         )
+
+    def _pool_of(self, stored: Stored[VirtualMachineInstance]) -> str | None:
+        """None while its machine is not known: it may be gone, or not have been seen yet."""
+        for key in controlled_by(MACHINES)(stored):
+            machine = self._machines.stored(key)
+            return _pool(machine) if machine is not None and machine.uid == stored.view.controller_uid else None
+        return ""
 
     def _launchers(self, stored: Stored[VirtualMachineInstance]) -> list[Pod]:
         """And the one that has the guest, even where somebody took its label or its owner away: the guest runs on."""
@@ -238,6 +254,15 @@ def _is_of(pod: Pod, instance: VirtualMachineInstance) -> bool:
 
 def _age(pod: Pod) -> tuple[Any, str]:
     return (pod.metadata.creation_timestamp, pod.name)
+
+
+def changes_pool(change: Change[VirtualMachine]) -> bool:
+    """Machines change often. What matters to their instances is which pool they belong to."""
+    return _pool(change.old) != _pool(change.new)
+
+
+def _pool(stored: Stored[VirtualMachine] | None) -> str:
+    return pool_label_of(stored.controller) if stored is not None else ""
 
 
 def _level(stored: Stored[Node] | None) -> str | None:

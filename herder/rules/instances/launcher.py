@@ -18,6 +18,7 @@ from herder.api.quantity import Quantity, of, of_milli, parse_quantity
 from herder.api.reading import part, text
 from herder.rules.inheritance import Given
 from herder.rules.instances.needs import claims_of, cloud_init_secrets, needs_of
+from herder.rules.instances.pool_label import labelled
 from herder.rules.migratability.starting import is_host_model, required_level, with_levels
 from herder.rules.plans import Document, plain, without_nothing
 
@@ -57,8 +58,9 @@ def launcher_pod(
     spec: VirtualMachineInstanceSpec,
     incoming: Started | None = None,
     settings: MigrationConfiguration | None = None,
+    pool: str = "",
 ) -> Document:
-    """`settings` are asked for the level of the node, where the guest is started and not moved."""
+    """`settings` are asked for the level of the node, where the guest is started and not moved; so is `pool` for its label."""
     own = part(instance, "metadata")
     given = given_to_pod(part(own, "labels"), part(own, "annotations"))
     levels = settings if incoming is None else None
@@ -69,6 +71,7 @@ def launcher_pod(
             "labels": {
                 **given.labels,
                 **_machine_name(own),
+                **labelled(pool),
                 labels.APP: labels.LAUNCHER,
                 labels.CREATED_BY: text(own, "uid"),
                 labels.INSTANCE_NAME: text(own, "name")[:63].rstrip("-."),

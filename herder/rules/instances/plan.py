@@ -44,6 +44,8 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
     migrations: frozenset[str] = frozenset()
     # Of the cluster, where a pod waits for one with a level; nobody else asks.
     all_nodes: tuple[Node, ...] = ()
+    # The pool that manages its machine; empty where none does, None where the machine is not known.
+    pool: str | None = ""
 
 
 class InstancePlan(msgspec.Struct, frozen=True):
@@ -165,7 +167,8 @@ def _end(pod: Pod, nodes: dict[str, Node]) -> Delete | None:
 
 def _finished(snapshot: InstanceSnapshot) -> InstancePlan:
     """Its pod stays for its log, until the instance goes."""
-    return InstancePlan()
+    pod = active_pod(snapshot.pods, launcher_of(snapshot.instance))
+    return InstancePlan(patch_pods=pod_patches(snapshot.instance, snapshot.pods, pod, snapshot.pool))
 
 
 def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
@@ -186,7 +189,7 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         kind = "Normal" if lack.reason == reasons.WAITING_FOR_DATA_VOLUME else "Warning"
         events = () if told else (Event(kind, lack.reason, lack.message),)
         return InstancePlan(add_finalizer=finalizer, status=status, events=events)
-    pod = launcher_pod(msgspec.json.decode(snapshot.raw), instance.spec, settings=snapshot.settings)
+    pod = launcher_pod(msgspec.json.decode(snapshot.raw), instance.spec, settings=snapshot.settings, pool=snapshot.pool or "")
     name = pod["metadata"]["name"]
     return InstancePlan(
         add_finalizer=finalizer,
@@ -226,7 +229,7 @@ def _with_pod(snapshot: InstanceSnapshot, pod: Pod, now: float) -> InstancePlan:
         add_finalizer=labels.INSTANCE_FINALIZER not in instance.finalizers,
         delete_pods=(Delete(pod.name, pod.uid, grace_period_seconds=0),) if lost else (),
         pause=_pause(instance, pod),
-        patch_pods=pod_patches(instance, pod),
+        patch_pods=pod_patches(instance, snapshot.pods, pod, snapshot.pool),
         node_label=_node_label(instance, pod, observed),
         status=status,
         events=_events(instance, observed, pod),
