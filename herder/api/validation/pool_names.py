@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from herder.api import labels
 from herder.api.problems import Problem, invalid
 from herder.api.reading import Json, indexed, part, text
 from herder.api.validation.made import definition_problems
@@ -64,16 +65,17 @@ def _too_long(field: str, name: str) -> Problem:
 
 
 def _size_problems(spec: Json, owned: set[str], path: str) -> list[Problem]:
-    """As the machine with the longest number will be judged."""
+    """As the machine with the longest number will be judged, with the label that its pool gives it (names of labels count)."""
     machine = part(spec, "template", "spec")
-    instance, annotations = part(machine, "template", "spec"), part(machine, "template", "metadata", "annotations")
+    instance, metadata = part(machine, "template", "spec"), part(machine, "template", "metadata")
+    labelled = {**metadata, "labels": {**part(metadata, "labels"), labels.POOL_REVISION: ""}}
     volumes: list[Json] = []
     for _, volume in indexed(instance, "volumes"):
         paths = [*_postfixed(spec), *(claim for claim in CLAIMS if _name_at(volume, claim) in owned)]
         for name_path in paths:
             volume = _numbered(volume, name_path)
         volumes.append(volume)
-    return definition_problems({**instance, "volumes": volumes}, annotations, path)
+    return definition_problems({**instance, "volumes": volumes}, labelled, path)
 
 
 def _name_at(volume: Json, path: Path) -> str:

@@ -21,15 +21,7 @@ COMING = {
         *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "FORBIDDEN_MIGRATE_POD", "SCHEDULED", "EXPIRED"),
     },
     "defaults": {
-        *(
-            "MAX_UNAVAILABLE",
-            "STARTUP_FAILURE_THRESHOLD",
-            "MIN_FAILING_DURATION",
-            "BASE_POLICY",
-            "STATE_PRESERVATION",
-            "POOL_BURST",
-        ),
-        *("MIN_READY_SECONDS", "PROGRESS_DEADLINE_SECONDS", "REVISION_HISTORY_LIMIT", "ON_FAILURE", "CHANGED_VOLUMES"),
+        *("STATE_PRESERVATION",),
         *("JOB_MODE", "JOB_TTL", "RESERVATION_TTL", "ALLOCATE_ONCE", "EVICTION_POLICY", "MAX_MIGRATING_PER_NODE"),
     },
     "labels": set[str](),
