@@ -62,14 +62,14 @@ async def _measure(up: Up, options: Options) -> dict[str, float]:
     async with connect(up.side) as client:
         await client.send(Call("POST", "/api/v1/namespaces", namespace()))
         before = await _bare(up, client, options, "before")
-        writes, cpu, began = await _writes(client), up.cpu(), time.perf_counter()
+        before_all, cpu, began = await writes(client), up.cpu(), time.perf_counter()
         running = asyncio.create_task(_until_running(client, count))
         await each(lambda name: client.send(Call("POST", MACHINES, _machine(name))), [f"vm-{one}" for one in range(count)])
         await running
         seconds = time.perf_counter() - began
-        made, used = await _writes(client) - writes, up.cpu()
+        made, used = await writes(client) - before_all, up.cpu()
         # Events are told a little later.
-        made_in_all = await _settled(client) - writes
+        made_in_all = await settled_writes(client) - before_all
         after = await _bare(up, client, options, "after")
         idle = await _idle(up)
     figures = {"writes": made_in_all / count, "rate": made / seconds, "machines": count / seconds, "seconds": seconds}
@@ -83,15 +83,15 @@ async def _bare(up: Up, client: Client, options: Options, name: str) -> dict[str
     """Pods that nobody places: how many a second, and what each costs the engine."""
     pods = Pods(4096, scheduler="nobody")
     await repeat(client, 1.0, lambda index: Call("POST", PODS, pods.named(pods.name(f"warm-{name}", index))))
-    cpu, writes = up.cpu()["engine"], await _writes(client)
+    cpu, known = up.cpu()["engine"], await writes(client)
     found = await repeat(client, options.seconds, lambda index: Call("POST", PODS, pods.named(pods.name(name, index))))
-    return {"rate": found["rate"], "engine": (up.cpu()["engine"] - cpu) / (await _writes(client) - writes) * 1000}
+    return {"rate": found["rate"], "engine": (up.cpu()["engine"] - cpu) / (await writes(client) - known) * 1000}
 
 
-async def _settled(client: Client) -> float:
+async def settled_writes(client: Client) -> float:
     """All writes, once no more come."""
     known = -1.0
-    while (now := await _writes(client)) > known:
+    while (now := await writes(client)) > known:
         known = now
         await asyncio.sleep(2)
     return known
@@ -116,7 +116,7 @@ async def _until_running(client: Client, count: int) -> None:
     answer.close()
 
 
-async def _writes(client: Client) -> float:
+async def writes(client: Client) -> float:
     text = (await client.send(Call("GET", "/metrics"))).decode()
     found = _LINE.findall(text)
     return sum(

@@ -28,6 +28,10 @@ class Up:
     def cpu(self) -> dict[str, float]:
         return {name: cpu_seconds(self._named(name)) for name in ("engine", "controllers", "agents")}
 
+    def controllers(self) -> set[int]:
+        """The process itself, and no other that was told about them."""
+        return {one for one in self.side.processes() if "herder.app controllers " in f"{_command(one)} "}
+
     def memory(self) -> dict[str, int]:
         return {name: resident_bytes(self._named(name)) for name in ("engine", "controllers", "agents")}
 
