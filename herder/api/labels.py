@@ -32,19 +32,12 @@ EVACUATE: Final = "herder.dev/evacuate-from"  # of an instance: the node that so
 EVACUATION: Final = "herder.dev/evacuation"  # label of a migration that was made because a node is emptied; annotation: that node
 EVACUATION_ATTEMPT: Final = "herder.dev/evacuation-attempt"  # of such a migration: which try it is since the last that succeeded
 
-POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision of its pool's template
-
 # Condition of a launcher pod by which its agent reports (JSON, `herder.api.guest`)
 GUEST_CONDITION: Final = "herder.dev/Guest"
 IMPORT_CONDITION: Final = "herder.dev/Import"  # the same of a pod that fills a claim (`herder.api.imports`)
 
 TEMPLATE_HASH: Final = "herder.dev/template-hash"  # of an instance: which template of its machine it was made from
 LAST_APPLIED: Final = "herder.dev/last-applied-metadata"  # what an instance inherits from its template, or a pod from its instance
-RESTARTED_AT: Final = "herder.dev/restarted-at"  # annotation of a machine's template: a new value asks for a restart
-
-# Pools
-POOL: Final = "herder.dev/pool"  # label of launcher pods: the pool that is the controller of their machine
-POOL_REVISION: Final = "herder.dev/pool-revision"  # label of a machine and its instance: the ControllerRevision it is made from
 
 # Pools (seed 003)
 POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its machine
