@@ -11,7 +11,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.meta import Identified
 from herder.kube.cache import Cache, Stored
-from herder.kube.client import JSON_PATCH, STRATEGIC_PATCH, Client
+from herder.kube.client import JSON_PATCH, STRATEGIC_PATCH, Client, Propagation
 from herder.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from herder.kube.events import Recorder
 from herder.kube.resources import Key, written
@@ -56,11 +56,15 @@ class Hands:
             version = found.metadata.resource_version
         await cache.wait_seen(version or "")
 
-    async def delete(self, cache: Cache[Any], namespace: str, wanted: Delete, version: str = "") -> None:
+    async def delete(
+        self, cache: Cache[Any], namespace: str, wanted: Delete, version: str = "", propagation: Propagation | None = None
+    ) -> None:
         """That very object; another one of its name stays. With a version also one that has changed since."""
         key, grace = Key(namespace, wanted.name), wanted.grace_period_seconds
         try:
-            await self._client.delete(cache.resource, key, uid=wanted.uid, resource_version=version, grace_period_seconds=grace)
+            await self._client.delete(
+                cache.resource, key, uid=wanted.uid, resource_version=version, grace_period_seconds=grace, propagation=propagation
+            )
         except NotFound:
             return
         except Conflict:

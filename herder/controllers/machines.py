@@ -63,6 +63,9 @@ class Machines:
             await self._hands.show(self._machines, stored, plan.status)
         for kept in plan.take_back:
             await self._take_back(key.namespace, kept)
+        for wiped in plan.delete_data_volumes:
+            # In the foreground: its name stays held until its claim is gone, too.
+            await self._hands.delete(self._volumes, key.namespace, wiped, propagation="Foreground")
         for volume in plan.create_data_volumes:
             await self._hands.create(self._volumes, volume, owner)
         if plan.delete_instance is not None:

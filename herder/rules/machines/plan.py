@@ -14,6 +14,7 @@ from herder.rules.machines import children, failures
 from herder.rules.machines.inherited import instance_patch
 from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
 from herder.rules.machines.ready_revision import look_when_proven, ready_revision
+from herder.rules.machines.reprovisioned import to_reprovision
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
@@ -36,6 +37,7 @@ class MachinePlan(msgspec.Struct, frozen=True):
     # Those that its pool kept for it. Nothing is started before they are its own again.
     take_back: tuple[TakeBack, ...] = ()
     create_data_volumes: tuple[Document, ...] = ()
+    delete_data_volumes: tuple[Delete, ...] = ()
     create_instance: Document | None = None
     delete_instance: Delete | None = None
     # What of the template reaches the instance without a restart, as a merge patch.
@@ -73,7 +75,8 @@ def _plan(
     waits = want in ("start", "replace") and retry is not None and retry > moment(now) and not asked
     missing = () if problem else _missing_volumes(snapshot)
     kept = () if problem else _preserved_volumes(snapshot)
-    make = want == "start" and not waits and problem is None and not kept
+    stale = () if snapshot.machine.being_deleted else to_reprovision(snapshot.machine, snapshot.data_volumes)
+    make = want == "start" and not waits and problem is None and not kept and not stale
     end = want in ("stop", "replace") and instance is not None and not instance.being_deleted
     told = snapshot.machine if failure is None else _with_failure(snapshot.machine, failure)
     word = problem or shown(
@@ -86,12 +89,19 @@ def _plan(
     status = _status(snapshot, instance, failure, word, now, making=make)
     return MachinePlan(
         take_back=kept,
+        # Nothing of the guest may be left that has them open.
+        delete_data_volumes=tuple(Delete(one.name, one.uid) for one in stale if instance is None and not one.being_deleted),
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
         update_instance=_update(snapshot, instance) if want == "leave" else None,
         status=status,
-        events=(*_taken_back(kept), *_crash(snapshot, instance, failure, now), *_events(snapshot, instance, make, end, want)),
+        events=(
+            *_taken_back(kept),
+            *_wiped(stale, instance),
+            *_crash(snapshot, instance, failure, now),
+            *_events(snapshot, instance, make, end, want),
+        ),
         next_look=_soonest(
             max(0.0, retry.timestamp() - now) if waits and retry else _look_when_well(instance, failure, now),
             look_when_proven(snapshot.machine, instance, ready=status["ready"], now=now),
@@ -151,6 +161,15 @@ def _preserved_volumes(snapshot: MachineSnapshot) -> tuple[TakeBack, ...]:
 def _taken_back(kept: tuple[TakeBack, ...]) -> tuple[Event, ...]:
     return tuple(
         Event("Normal", reasons.VOLUME_TAKEN_BACK, f"took back DataVolume {one.name}, which its pool had kept") for one in kept
+    )
+
+
+def _wiped(stale: tuple[DataVolume, ...], instance: VirtualMachineInstance | None) -> tuple[Event, ...]:
+    gone = [one.name for one in stale if instance is None and not one.being_deleted]
+    return (
+        (Event("Normal", reasons.VOLUME_REPROVISIONED, f"made again as its template says: DataVolume {', '.join(gone)}"),)
+        if gone
+        else ()
     )
 
 
