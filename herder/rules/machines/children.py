@@ -22,9 +22,9 @@ def template_hash(machine: Document) -> str:
     return _hash({**asked, "spec": spec})
 
 
-def is_made_from_template(made_from: str, machine: Document) -> bool:
-    """Whether this hash of an instance is that of its machine's template. Earlier versions hashed the whole of it."""
-    return made_from == template_hash(machine) or made_from == _hash(part(machine, "spec", "template"))
+def hash_by_earlier_versions(machine: Document) -> str:
+    """Of the whole template: instances that they have made carry it."""
+    return _hash(part(machine, "spec", "template"))
 
 
 def _hash(template: Document) -> str:

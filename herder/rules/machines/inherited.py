@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from herder.api import labels
 from herder.api.inheritance import applied_of
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.reading import part, text
 from herder.rules.inheritance import metadata_changes, metadata_patch
-from herder.rules.machines.children import given_by, is_made_from_template, template_hash
+from herder.rules.machines.children import given_by, hash_by_earlier_versions, template_hash
 from herder.rules.plans import Document
 
 
-def instance_patch(machine: Document, instance: VirtualMachineInstance) -> Document | None:
+class Origin(msgspec.Struct, frozen=True):
+    """How the template that an instance was made from compares with its machine's."""
+
+    # But for what needs no restart.
+    is_template: bool = False
+    restart_required: bool = False
+    # The template's, where the instance carries the one of an earlier version.
+    new_hash: str | None = None
+
+
+UNKNOWN = Origin()
+
+
+def origin_of(machine: Document, instance: VirtualMachineInstance) -> Origin:
+    made_from = instance.annotations.get(labels.TEMPLATE_HASH)
+    if made_from is None:
+        return UNKNOWN
+    now = template_hash(machine)
+    if made_from == now:
+        return Origin(is_template=True)
+    if made_from == hash_by_earlier_versions(machine):
+        return Origin(is_template=True, new_hash=now)
+    return Origin(restart_required=True)
+
+
+def instance_patch(machine: Document, instance: VirtualMachineInstance, origin: Origin) -> Document | None:
     """What is to be written into an instance that runs; None where it has all that its template gives."""
     given = given_by(machine)
     label_changes, annotation_changes = metadata_changes(instance, given)
-    made_from = instance.annotations.get(labels.TEMPLATE_HASH)
-    if made_from is not None and is_made_from_template(made_from, machine):
+    if origin.is_template:
         label_changes |= _revision(machine, instance)
-        if made_from != template_hash(machine):
-            # By an earlier version. Once labels change as well, nobody could tell any more that nothing else did.
-            annotation_changes[labels.TEMPLATE_HASH] = template_hash(machine)
+    if origin.new_hash is not None:
+        # Once labels change as well, nobody could tell any more that nothing else did.
+        annotation_changes[labels.TEMPLATE_HASH] = origin.new_hash
     patch = metadata_patch(label_changes, annotation_changes)
     strategy, there = given.eviction_strategy, instance.spec.eviction_strategy
     if strategy != there and (strategy is not None or applied_of(instance.annotations).eviction_strategy):

@@ -11,7 +11,7 @@ from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
 from herder.api.reading import part, text
 from herder.rules.machines import children, failures
-from herder.rules.machines.inherited import instance_patch
+from herder.rules.machines.inherited import UNKNOWN, Origin, instance_patch, origin_of
 from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
 from herder.rules.machines.ready_revision import look_when_proven, ready_revision
 from herder.rules.machines.reprovisioned import to_reprovision
@@ -86,7 +86,8 @@ def _plan(
         starts=want in ("start", "replace"),
         waits=text_of(retry) if waits and retry else "",
     )
-    status = _status(snapshot, instance, failure, word, now, making=make)
+    origin = UNKNOWN if instance is None or phase_of(instance) in FINISHED else origin_of(snapshot.document, instance)
+    status = _status(snapshot, instance, failure, word, now, origin)
     return MachinePlan(
         take_back=kept,
         # Nothing of the guest may be left that has them open.
@@ -94,7 +95,7 @@ def _plan(
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
-        update_instance=_update(snapshot, instance) if want == "leave" else None,
+        update_instance=_update(snapshot, instance, origin) if want == "leave" else None,
         status=status,
         events=(
             *_taken_back(kept),
@@ -109,10 +110,10 @@ def _plan(
     )
 
 
-def _update(snapshot: MachineSnapshot, instance: VirtualMachineInstance | None) -> Document | None:
+def _update(snapshot: MachineSnapshot, instance: VirtualMachineInstance | None, origin: Origin) -> Document | None:
     if instance is None or not _alive(instance) or snapshot.machine.being_deleted:
         return None
-    return instance_patch(snapshot.document, instance)
+    return instance_patch(snapshot.document, instance, origin)
 
 
 def _soonest(*looks: float | None) -> float | None:
@@ -194,12 +195,11 @@ def _status(
     failure: StartFailure | None,
     word: Shown,
     now: float,
-    *,
-    making: bool,
+    origin: Origin,
 ) -> Document:
     machine = snapshot.machine
     old = machine.status
-    found = conditions(machine, instance, word, restart_required=_is_stale(snapshot.document, instance))
+    found = conditions(machine, instance, word, restart_required=origin.restart_required)
     ready = any(one["type"] == reasons.READY and one["status"] == "True" for one in found)
     # A request counts as done once its instance is there, and not when it is merely about to be made.
     handled = machine.annotations.get(labels.START_REQUEST) if _alive(instance) else (old.observed_start_request if old else None)
@@ -220,13 +220,6 @@ def _status(
             "observedStartRequest": handled,
         }
     )
-
-
-def _is_stale(document: Document, instance: VirtualMachineInstance | None) -> bool:
-    made_from = instance.annotations.get(labels.TEMPLATE_HASH) if instance is not None else None
-    if instance is None or made_from is None or phase_of(instance) in FINISHED:
-        return False
-    return not children.is_made_from_template(made_from, document)
 
 
 def _own_volumes(snapshot: MachineSnapshot) -> list[DataVolume]:
