@@ -2,6 +2,7 @@
 
 from herder.controllers.configuration import ConfigurationEvents
 from herder.controllers.evacuation import Evacuation
+from herder.controllers.instance_metrics import InstanceMetrics
 from herder.controllers.instances import Instances
 from herder.controllers.kubevirts import SettingsStatus
 from herder.controllers.machines import Machines
@@ -32,6 +33,7 @@ CONTROLLERS: tuple[Start, ...] = (
     PolicyStatuses.start,
     Pools.start,
     ConfigurationEvents.start,
+    InstanceMetrics.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
 EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)

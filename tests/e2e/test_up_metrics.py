@@ -55,6 +55,8 @@ def test_one_place_shows_the_numbers_of_all_processes(tmp_path: Path, kubectl_pr
         assert values(families["herder_store_objects"], resource="virtualmachines.kubevirt.io") == {"": 1}
         assert values(families["herder_schedule_attempts"], result="scheduled")["controllers"] >= 1
         assert values(families["herder_migrations_finished"], result="succeeded") == {"controllers": 0}
+        phases = families["kubevirt_vmi_phase_transition_time_from_creation_seconds"]
+        assert values(phases, phase="Running", vmpool="", le="+Inf") == {"controllers": 1}
         assert values(families["herder_reconcile"], controller="machines", result="done")["controllers"] >= 1
         assert set(values(families["workqueue_depth"], name="pods")) == {"agents"}
         assert values(families["herder_cache_objects"], resource="pods", selection="") == {"controllers": 1, "agents": 1}

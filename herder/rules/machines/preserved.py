@@ -22,9 +22,12 @@ class TakeBack(msgspec.Struct, frozen=True):
 def pool_of(machine: VirtualMachine) -> OwnerReference | None:
     """The pool that manages the machine; None where nobody does, or somebody else."""
     owner = machine.controller
-    if owner is None or owner.kind != registry.POOL.kind:
-        return None
-    return owner if owner.api_version.partition("/")[0] == registry.POOL.group else None
+    return owner if owner is not None and is_pool(owner.api_version, owner.kind) else None
+
+
+def is_pool(api_version: str, kind: str) -> bool:
+    """By the words of a reference: others have kinds of that name, too."""
+    return kind == registry.POOL.kind and api_version.partition("/")[0] == registry.POOL.group
 
 
 def is_preserved(machine: VirtualMachine, volume: DataVolume) -> bool:
