@@ -31,6 +31,7 @@ def storage_class(*, default: bool = True) -> Document:
         "provisioner": labels.PROVISIONER,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "Immediate",
+        "allowVolumeExpansion": True,
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from herder.api.quantity import parse_quantity
 from herder.server import status
-from herder.server.defaults import default_class
+from herder.server.defaults import CLASSES, default_class
 from herder.server.served import Served
-from herder.server.store import Record
+from herder.server.store import Record, Store
 
 if TYPE_CHECKING:
     from herder.server.engine import Engine
@@ -45,6 +46,27 @@ def _storage_class(engine: Engine, claim: dict[str, Any]) -> dict[str, Any]:
         return {}
     found = default_class(engine.store)
     return {"storageClassName": found.name} if found is not None else {}
+
+
+def check_claim_growth(store: Store, served: Served, new: dict[str, Any], old: dict[str, Any]) -> None:
+    """As Kubernetes' PersistentVolumeClaimResize: only claims that are bound may ask for more, and only where their class allows
+    it. The words are Kubernetes' own, which tools look for."""
+    if served.table != "persistentvolumeclaims" or _storage(new) <= _storage(old):
+        return
+    name = new["metadata"].get("name", "")
+    if (old.get("status") or {}).get("phase") != "Bound":
+        raise status.forbidden(served.resource, name, "Only bound persistent volume claims can be expanded")
+    chosen, before = (one["spec"].get("storageClassName") or "" for one in (new, old))
+    record = store.latest(CLASSES, chosen) if chosen and chosen == before else None
+    if record is None or not record.document().get("allowVolumeExpansion"):
+        why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+        raise status.forbidden(served.resource, name, why)
+
+
+def _storage(claim: dict[str, Any]) -> int:
+    """What it asks for, in billionths of a byte. It was found to be a quantity before."""
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return parse_quantity(requests.get("storage", 0)).nanos
 
 
 def check_namespace_open(engine: Engine, served: Served, namespace: str, name: str) -> None:

@@ -20,6 +20,7 @@ from herder.api.storage import storage_class
 from herder.api.world import World
 from herder.kit import tasks
 from herder.server.access.tokens import Signer
+from herder.server.defaults import CLASSES
 from herder.server.engine import Engine
 from herder.server.housekeeping.accounts import DefaultAccounts
 from herder.server.housekeeping.binding import Binding
@@ -48,6 +49,7 @@ PRIORITY_CLASSES = (
     ("system-node-critical", 2_000_001_000, "For what a node cannot do without."),
 )
 READY_PATIENCE = 30.0
+EXPANSION = "allowVolumeExpansion"
 Document = dict[str, Any]
 
 
@@ -164,13 +166,16 @@ class Running:
         await self._first_objects()
 
     async def _ensure(self, group: str, plural: str, name: str, wanted: Document) -> None:
-        """Made where it is missing; our own CRDs follow the version of the program."""
+        """Made where it is missing; our own CRDs follow the version of the program, and our class learns what it can."""
         served = self.engine.served(group, "v1", plural)
         current = self.engine.store.get(served.table, name)
         if current is None:
             await self.engine.writes.create(served, wanted, HOUSEKEEPING)
         elif served.table == CRDS:
             await self.engine.writes.update(served, name, lambda old: _with_spec(old, wanted), HOUSEKEEPING)
+        elif served.table == CLASSES and EXPANSION not in current.document():
+            # One of an earlier version says nothing of it. Who has said no is left alone.
+            await self.engine.writes.update(served, name, lambda old: {**old, EXPANSION: wanted[EXPANSION]}, HOUSEKEEPING)
 
     async def stop(self) -> None:
         for task in self._tasks:

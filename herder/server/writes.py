@@ -15,6 +15,7 @@ import msgspec
 from herder.api.problems import Problem
 from herder.api.world import World, timestamp
 from herder.server import status
+from herder.server.admission import check_claim_growth
 from herder.server.advising import advice_for
 from herder.server.events import EVENTS, EventLimits
 from herder.server.fields import entries_before, managed_fields_after_create, managed_fields_after_update
@@ -210,6 +211,7 @@ class Writes:
         if problems:
             raise status.invalid(served.spoken_of, current.name, problems)
         if not intent.subresource:
+            check_claim_growth(self.store, served, new, old)
             await self._stand_beside(served, new, old)
         if intent.applied:
             _set_managers(new, applied)

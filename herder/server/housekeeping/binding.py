@@ -123,8 +123,7 @@ class Binding:
         await self._change(VOLUMES, name, lambda old: _claimed(old, metadata))
         await self._show(VOLUMES, name, {"phase": "Bound"})
         await self._change(CLAIMS, key, lambda old: _bound(old, metadata["uid"], name))
-        given = {"accessModes": volume["spec"].get("accessModes", []), "capacity": volume["spec"].get("capacity", {})}
-        await self._show(CLAIMS, key, {"phase": "Bound", **given})
+        await self._write(CLAIMS, key, lambda old: _told(old, volume["spec"]), STATUS)
 
     # --- volumes -----------------------------------------------------------------------------------------------------------------
 
@@ -195,6 +194,14 @@ def _claimed(volume: Document, claim: Document) -> Document:
         "resourceVersion": claim["resourceVersion"],
     }
     return volume
+
+
+def _told(claim: Document, volume: Document) -> Document:
+    """What it has is told when it is bound. A volume that grows later is its resizer's business, and so is what the claim says."""
+    known = claim.get("status") or {}
+    given = {} if known.get("phase") == "Bound" else {"capacity": volume.get("capacity", {})}
+    claim["status"] = {**known, "phase": "Bound", "accessModes": volume.get("accessModes", []), **given}
+    return claim
 
 
 def _bound(claim: Document, uid: str, volume: str) -> Document:
