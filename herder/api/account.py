@@ -57,6 +57,8 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("cdi.kubevirt.io", ("datavolumes/status",), "patch"),
     _rule("cdi.kubevirt.io", ("datavolumes/finalizers",), "update"),
     _rule("", ("persistentvolumeclaims",), "create"),
+    # A claim that asks for more is told what it has by now.
+    _rule("", ("persistentvolumeclaims/status",), "patch"),
     _rule("", ("persistentvolumes",), *READ, "create", "patch", "delete"),
     _rule("", ("persistentvolumes/finalizers",), "update"),
     _rule("storage.k8s.io", ("storageclasses",), *READ),

@@ -11,21 +11,23 @@ from herder.api.kinds.data_volume import HTTPSource
 from herder.api.labels import IMPORT, IMPORT_CONDITION
 from herder.api.views import View
 
-ImportAction = Literal["http", "blank", "clone", "delete"]
+ImportAction = Literal["http", "blank", "clone", "delete", "grow"]
 
 
 class ImportDefinition(View, frozen=True, kw_only=True):
     """Written by the controller into the pod, once."""
 
     action: ImportAction
-    # The volume that is filled, or whose content is removed: the name of the PersistentVolume.
+    # The volume that is filled or grown, or whose content is removed: the name of the PersistentVolume.
     volume: str
-    # How large the disk may be, in bytes.
+    # How large the disk may be, in bytes; how large one that grows becomes.
     capacity: int = 0
     http: HTTPSource | None = None
     # The volume that is copied.
     source: str = ""
     preallocate: bool = False
+    # Of one that grows: nobody fills its claim, so a disk that is not there yet is an empty one.
+    unfilled: bool = False
     # `simulated.herder.dev/…` annotations of the DataVolume, without the prefix.
     simulated: dict[str, str] = msgspec.field(default_factory=dict)
 

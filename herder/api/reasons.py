@@ -210,6 +210,8 @@ VOLUME_FORMAT_UNKNOWN: Final = "VolumeFormatUnknown"
 SOURCE_NOT_BOUND: Final = "SourceNotBound"
 CHECKSUM_MISMATCH: Final = "ChecksumMismatch"
 VOLUME_TOO_SMALL: Final = "VolumeTooSmall"
+CONTENT_MISSING: Final = "ContentMissing"
+CLONE_SOURCE_GREW: Final = "CloneSourceGrew"
 CLAIM_NOT_OWNED: Final = "ClaimNotOwned"
 CLAIM_PENDING: Final = "ClaimPending"
 CLAIM_LOST: Final = "ClaimLost"
@@ -220,6 +222,9 @@ IMPORT_RUNNING: Final = "ImportRunning"
 IMPORT_SUCCEEDED: Final = "ImportSucceeded"
 PROVISIONING_SUCCEEDED: Final = "ProvisioningSucceeded"
 PROVISIONING_FAILED: Final = "ProvisioningFailed"
+# As Kubernetes' external-resizer has them.
+VOLUME_RESIZE_SUCCEEDED: Final = "VolumeResizeSuccessful"
+VOLUME_RESIZE_FAILED: Final = "VolumeResizeFailed"
 
 # ReplicaSets and Deployments, in Kubernetes' own words
 AVAILABLE: Final = "Available"

@@ -12,7 +12,7 @@ from herder.controllers.nodes import NodeDeletions
 from herder.controllers.policies import PolicyStatuses
 from herder.controllers.pool import Pools
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
-from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer
+from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer, Resizer, TemplateSizes
 from herder.controllers.workloads import Deployments, ReplicaSets
 from herder.kube.kit import Start
 
@@ -25,6 +25,8 @@ CONTROLLERS: tuple[Start, ...] = (
     DataVolumes.start,
     Provisioner.start,
     Reclaimer.start,
+    Resizer.start,
+    TemplateSizes.start,
     Migratability.start,
     NodeDeletions.start,
     MigrationReviews.start,

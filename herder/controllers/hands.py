@@ -82,6 +82,14 @@ class Hands:
         made = await self._client.patch(written(cache.resource), stored.key, wanted, subresource=subresource)
         await cache.wait_seen(made.metadata.resource_version or "")
 
+    async def merge_status(self, cache: Cache[Any], stored: Stored[Any], status: Document) -> None:
+        """Parts of a status that has other writers, too. A strategic patch: of lists with keys only the entries that it names."""
+        patch = {"metadata": {"uid": stored.uid}, "status": status}
+        made = await self._client.patch(
+            written(cache.resource), stored.key, patch, subresource="status", content_type=STRATEGIC_PATCH
+        )
+        await cache.wait_seen(made.metadata.resource_version or "")
+
     async def hold(self, cache: Cache[K], stored: Stored[K], finalizer: str) -> Stored[K]:
         """As it is then. With the version: a list is replaced as a whole, and somebody may have added to it."""
         finalizers = [*stored.view.finalizers, finalizer]

@@ -75,7 +75,8 @@ class LocalNodes:
             runtime = QemuRuntime(nodes / settings.name, self._world, facts, run_as, wire)
             self._runtimes.append(runtime)
             settings = msgspec.structs.replace(settings, port=self._endpoint.port if self._endpoint is not None else 0)
-            imports = Imports(StorageFolder(storage, space), self._world, self._imports, FromCluster(client), Verification(client))
+            filled = StorageFolder(storage, space)
+            imports = Imports(filled, self._world, self._imports, FromCluster(client), Verification(client), runtime)
             parts = Parts(
                 volumes=NodeVolumes(client, StorageFolder(storage, space)),
                 imports=imports,

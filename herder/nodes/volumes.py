@@ -95,10 +95,7 @@ class NodeVolumes:
         if not filled and size:
             if lack := self._storage.space.never_fits(size) or self._storage.space.lack():
                 raise NotYet(reasons.INSUFFICIENT_STORAGE, f"waits for room for claim {claim}: {lack}")
-            part = self._storage.prepare(name)
-            with part.open("xb") as file:
-                file.truncate(size)
-            self._storage.finish(name, part, "raw")
+            self._storage.make_blank(name, size)
         elif not filled:
             raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for the content of claim {claim}: {name} is not there")
         try:

@@ -22,6 +22,7 @@ from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
 from tests.behaviour.test_node_agents import kubeconfig_of
 from tests.engines.engine import Engine
 from tests.engines.processes import Child, wait_until_file
+from tests.unit.nodes.imports.site import NoGuests
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,7 +49,8 @@ async def _run(kubeconfig: Path, name: str, folder: Path, allow_local: bool) -> 
     settings = NodeSettings(name=name, storage=name, tainted=True, labels={labels.RUNTIME: "importing"})
     async with Client(connect(kubeconfig, None, "herder-agent"), "herder-agent") as client, asyncio.TaskGroup() as group:
         storage = StorageFolder(folder / "storage")
-        imports = Imports(storage, world, ImportSettings(allow_local=allow_local), FromCluster(client), Verification(client))
+        filling = ImportSettings(allow_local=allow_local)
+        imports = Imports(storage, world, filling, FromCluster(client), Verification(client), NoGuests())
         runtime = SimulatedRuntime(name, world, Network(), version="1")
         agent = NodeAgent(client, world, settings, runtime, Parts(NoVolumes(), imports=imports), CollectorRegistry())
         group.create_task(agent.run())

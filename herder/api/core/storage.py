@@ -52,6 +52,7 @@ class PersistentVolumeClaimStatus(View, frozen=True, kw_only=True):
     capacity: ResourceList = field(default_factory=dict)
     conditions: tuple[ClaimCondition, ...] = ()
     allocated_resources: ResourceList = field(default_factory=dict)
+    allocated_resource_statuses: dict[str, str] = field(default_factory=dict)
 
 
 class PersistentVolumeClaim(Object, frozen=True, kw_only=True):

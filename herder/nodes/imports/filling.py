@@ -56,7 +56,8 @@ async def _fill(
             _check_room(folder.space.lack(definition.capacity - allocated(part), file=part))
         with folder.space.writing(part, definition.capacity if definition.preallocate else 0):
             await asyncio.to_thread(_size, part, definition)
-    await asyncio.to_thread(folder.finish, definition.volume, part, kind)
+    preallocated = kind == "raw" and definition.preallocate
+    await asyncio.to_thread(folder.finish, definition.volume, part, kind, preallocated=preallocated)
 
 
 def _size(part: Path, definition: ImportDefinition) -> None:
@@ -93,7 +94,8 @@ async def _copy(folder: StorageFolder, definition: ImportDefinition, part: Path,
             raise
     size = part.stat().st_size
     if size > limit_for(kind, definition.capacity):
-        raise ImportFailed(reasons.VOLUME_TOO_SMALL, f"the copy takes {size} bytes, and the volume has {definition.capacity}")
+        # The source has grown since the copy was ordered. Whether there is room for it now is seen before the next try.
+        raise ImportFailed(reasons.CLONE_SOURCE_GREW, f"the copy takes {size} bytes, and the volume has {definition.capacity}")
     return kind
 
 

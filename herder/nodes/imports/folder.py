@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import msgspec
@@ -25,11 +26,14 @@ from herder.nodes.runtimes.qemu.files import write_whole
 DISK = "disk.img"
 RECORD = "volume.json"
 PART = ".part"
+_making = threading.Lock()
 _NAME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class VolumeRecord(msgspec.Struct, frozen=True):
+class VolumeRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     format: DiskFormat
+    # All its room was taken when it was filled: what it grows by is taken at once, too.
+    preallocated: bool = False
 
 
 class StorageFolder:
@@ -61,16 +65,19 @@ class StorageFolder:
             left.unlink()
 
     def format_of(self, volume: str) -> DiskFormat:
+        return self.record_of(volume).format
+
+    def record_of(self, volume: str) -> VolumeRecord:
         """As it was decided when the volume was filled."""
         try:
-            return msgspec.json.decode((self._folder(volume) / RECORD).read_bytes(), type=VolumeRecord).format
+            return msgspec.json.decode((self._folder(volume) / RECORD).read_bytes(), type=VolumeRecord)
         except FileNotFoundError:
             return self._recorded_late(volume)
         except (OSError, msgspec.MsgspecError) as error:
             why = f"{volume}/{RECORD} in the storage folder, which says whether its disk is raw or qcow2, cannot be read: {error}"
             raise ImportFailed(reasons.VOLUME_RECORD_UNREADABLE, f'{why}. Mend it, for example with {{"format":"raw"}}') from None
 
-    def _recorded_late(self, volume: str) -> DiskFormat:
+    def _recorded_late(self, volume: str) -> VolumeRecord:
         """A volume from before formats were recorded. One that does not begin as a qcow2 is raw, for good from now on. One that
         does was imported as that, or a guest has written it there: nobody can tell by looking, so we do not decide it."""
         with open(os.open(self.disk(volume), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
@@ -79,19 +86,30 @@ class StorageFolder:
             why = f"{volume} was filled before formats were recorded, and begins as a qcow2: imported so, or written by a guest"
             how = f'{{"format":"raw"}} or {{"format":"qcow2"}} in {volume}/{RECORD}'
             raise ImportFailed(reasons.VOLUME_FORMAT_UNKNOWN, f"{why}. Say which it is: {how}")
-        self._record(volume, "raw")
-        return "raw"
+        return self._record(volume, VolumeRecord("raw"))
 
-    def _record(self, volume: str, kind: DiskFormat) -> None:
-        write_whole(self._folder(volume) / RECORD, msgspec.json.encode(VolumeRecord(kind)))
+    def _record(self, volume: str, record: VolumeRecord) -> VolumeRecord:
+        write_whole(self._folder(volume) / RECORD, msgspec.json.encode(record))
+        return record
 
-    def finish(self, volume: str, written: Path, kind: DiskFormat) -> None:
+    def finish(self, volume: str, written: Path, kind: DiskFormat, *, preallocated: bool = False) -> None:
         """On the disk first, then its record, then visible under its name, and that on the disk, too."""
         _sync(written, os.O_RDWR)
-        self._record(volume, kind)
+        self._record(volume, VolumeRecord(kind, preallocated))
         os.rename(written, self.disk(volume))
         _sync(self._folder(volume), os.O_RDONLY)
         self.discard(volume)
+
+    def make_blank(self, volume: str, size: int) -> None:
+        """An empty disk, unless it has one. The guest that uses it first may come at the moment in which it is to grow: whoever is
+        first makes it, and the other one finds it."""
+        with _making:
+            if self.is_filled(volume):
+                return
+            part = self.prepare(volume)
+            with part.open("xb") as file:
+                file.truncate(size)
+            self.finish(volume, part, "raw")
 
     def remove(self, volume: str) -> None:
         folder = self._folder(volume)

@@ -65,7 +65,7 @@ def simulation_of(definition: ImportDefinition) -> Simulation:
     """Raises `Refused` with the annotation at fault."""
     written = definition.simulated
     try:
-        if definition.action == "delete":
+        if definition.action in ("delete", "grow"):
             return Simulation(0.0, 1)
         size = _bytes(written, "import-size", min(definition.capacity, MOST))
         bandwidth = _bytes(written, "import-bandwidth", BANDWIDTH)

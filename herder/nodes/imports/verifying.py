@@ -18,10 +18,17 @@ from herder.kube.resources import CLAIMS, DATA_VOLUMES, VOLUMES, Key, Resource
 from herder.nodes.runtimes.base import Refused
 from herder.nodes.work import NotYet
 from herder.rules.volumes.source import Source
-from herder.rules.volumes.verification import Filling, clearing_problem, data_volume_of, filling_problem, stranger_problem
+from herder.rules.volumes.verification import (
+    Filling,
+    clearing_problem,
+    data_volume_of,
+    filling_problem,
+    growing_problem,
+    stranger_problem,
+)
 
 V = TypeVar("V", bound=Identified)
-CLEARS = "delete"
+CLEARS, GROWS = "delete", "grow"
 
 
 class Verifies(Protocol):
@@ -36,12 +43,21 @@ class Verification:
 
     async def check(self, pod: Pod, definition: ImportDefinition) -> None:
         try:
-            problem = await (self._clearing(pod, definition) if definition.action == CLEARS else self._filling(pod, definition))
+            problem = await self._problem(pod, definition)
         except Forbidden as error:
             why = f"the node may not read what vouches for this pod (`herder install` makes the role that it needs): {error}"
             raise NotYet(reasons.IMPORT_UNVERIFIED, why) from error
         if problem:
             raise Refused(reasons.IMPORT_FORBIDDEN, problem)
+
+    async def _problem(self, pod: Pod, definition: ImportDefinition) -> str:
+        if definition.action not in (CLEARS, GROWS):
+            return await self._filling(pod, definition)
+        if problem := stranger_problem(pod, definition):
+            return problem
+        volume, claim = await self._volume_and_claim(definition.volume)
+        problem_of = clearing_problem if definition.action == CLEARS else growing_problem
+        return problem_of(pod, definition, volume, claim)
 
     async def _filling(self, pod: Pod, definition: ImportDefinition) -> str:
         owner = data_volume_of(pod)
@@ -63,13 +79,12 @@ class Verification:
         claim, found = await self._bound(key)
         return Source(key.namespace, key.name, claim, found)
 
-    async def _clearing(self, pod: Pod, definition: ImportDefinition) -> str:
-        if problem := stranger_problem(pod, definition):
-            return problem
-        volume = await self._find(VOLUMES, Key("", definition.volume))
+    async def _volume_and_claim(self, name: str) -> tuple[PersistentVolume | None, PersistentVolumeClaim | None]:
+        """The claim that the volume was made for, by its name."""
+        volume = await self._find(VOLUMES, Key("", name))
         reference = volume.spec.claim_ref if volume is not None else None
         key = Key(reference.namespace or "", reference.name or "") if reference is not None else None
-        return clearing_problem(pod, definition, volume, await self._find(CLAIMS, key) if key is not None else None)
+        return volume, await self._find(CLAIMS, key) if key is not None else None
 
     async def _bound(self, key: Key) -> tuple[PersistentVolumeClaim | None, PersistentVolume | None]:
         claim = await self._find(CLAIMS, key)

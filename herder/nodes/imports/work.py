@@ -20,6 +20,7 @@ from herder.nodes.imports.failure import ImportFailed
 from herder.nodes.imports.fetching import Request
 from herder.nodes.imports.filling import fill
 from herder.nodes.imports.folder import StorageFolder
+from herder.nodes.imports.growing import OpenDisks, grow
 from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.imports.verifying import Verifies
 from herder.nodes.runtimes.base import GuestStatus, Refused
@@ -47,9 +48,16 @@ class Mounted(Protocol):
 
 class Imports(UnderWay):
     def __init__(
-        self, folder: StorageFolder, world: World, settings: ImportSettings, mounted: Mounted, verification: Verifies
+        self,
+        folder: StorageFolder,
+        world: World,
+        settings: ImportSettings,
+        mounted: Mounted,
+        verification: Verifies,
+        guests: OpenDisks,
     ) -> None:
         super().__init__()
+        self._guests = guests
         self._verification = verification
         self._folder = folder
         self._world = world
@@ -77,7 +85,10 @@ class Imports(UnderWay):
 
     async def _run(self, uid: str, definition: ImportDefinition, request: Request | None) -> None:
         try:
-            await fill(self._folder, definition, request, self._settings.allow_local, self._teller(uid))
+            if definition.action == "grow":
+                await grow(self._folder, definition, self._guests, lambda why: self._waits(uid, why))
+            else:
+                await fill(self._folder, definition, request, self._settings.allow_local, self._teller(uid))
         except ImportFailed as failure:
             self._end(uid, failure.reason, str(failure))
         except OSError as error:
@@ -88,6 +99,13 @@ class Imports(UnderWay):
             self._end(uid, reasons.IMPORT_FAILED, f"the import failed: {type(error).__name__}: {error}")
         else:
             self._end(uid)
+
+    def _waits(self, uid: str, why: str) -> None:
+        """At work, and this is what it waits for."""
+        known = self._status.get(uid)
+        if known is not None and known.state == "Running" and known.imported != (report := ImportReport(message=why)):
+            self._status[uid] = msgspec.structs.replace(known, imported=report)
+            self._changed(uid)
 
     def _teller(self, uid: str) -> Callable[[int, int], None]:
         """At most once a second, and the last word always."""

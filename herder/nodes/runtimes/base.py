@@ -27,6 +27,10 @@ class Refused(Exception):
         self.reason = reason
 
 
+class Busy(Exception):
+    """It cannot be done now, because of what the guest does, and may be soon."""
+
+
 class HostCPU(msgspec.Struct, frozen=True):
     """The node's processor as guests can have it: the sources of the node's CPU labels."""
 

@@ -1,4 +1,4 @@
-"""The pods that fill a volume and that clear one. Nothing is pulled: the node's agent does the work itself."""
+"""The pods that fill a volume, that grow one and that clear one. Nothing is pulled: the node's agent does the work itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from herder.api import defaults, labels
 from herder.api.account import SYSTEM_NAMESPACE
-from herder.api.core import PersistentVolume, Pod
+from herder.api.core import PersistentVolume, PersistentVolumeClaim, Pod
 from herder.api.imports import ImportDefinition
 from herder.api.kinds import DataVolume
 from herder.api.quantity import parse_quantity
@@ -70,6 +70,11 @@ def capacity_of(volume: PersistentVolume) -> int:
     return parse_quantity(volume.spec.capacity.get("storage", 0)).value()
 
 
+def requested(claim: PersistentVolumeClaim) -> int:
+    """How large the claim wants its volume to be."""
+    return parse_quantity(claim.spec.resources.requests.get("storage", 0)).value()
+
+
 def _text(definition: ImportDefinition) -> str:
     return msgspec.json.encode(plain(definition)).decode()
 
@@ -105,14 +110,54 @@ def _mounted(volume: DataVolume) -> list[Document]:
     return mounted
 
 
+def growing_name(volume: str, attempt: int) -> str:
+    return f"grow-{volume}-{attempt}"
+
+
+def growing_pod(document: Document, definition: ImportDefinition, storage: str, attempt: int, node: str) -> Document:
+    """In a namespace of our own, as it belongs to the volume. `node`: where the guest is that has the disk, or empty. A pod that is
+    bound there asks no scheduler: the guest may be on a node that takes nobody else."""
+    own = part(document, "metadata")
+    selector = {} if node else {labels.SCHEDULABLE: "true", labels.STORAGE: storage}
+    more = {
+        **({"nodeName": node} if node else {}),
+        "nodeSelector": selector,
+        # Where there is no room its node says so, with the numbers.
+        "tolerations": [*TOLERATIONS, {"key": DISK_PRESSURE, "operator": "Exists"}],
+        # Without requests: it takes next to nothing, and must not be refused by a node that is full of guests.
+        "containers": [{"name": CONTAINER, "image": IMAGE}],
+    }
+    return {
+        "metadata": {
+            "name": growing_name(definition.volume, attempt),
+            "namespace": SYSTEM_NAMESPACE,
+            "labels": {labels.IMPORTER: text(own, "uid"), labels.IMPORT_ATTEMPT: str(attempt), labels.APP: CONTAINER},
+            "annotations": {labels.IMPORT: _text(definition)},
+            "ownerReferences": [_owned_by_volume(document)],
+        },
+        "spec": _pod_spec(more),
+    }
+
+
+def _owned_by_volume(document: Document) -> Document:
+    own = part(document, "metadata")
+    reference = {"apiVersion": "v1", "kind": "PersistentVolume", "name": text(own, "name"), "uid": text(own, "uid")}
+    return {**reference, "controller": True, "blockOwnerDeletion": True}
+
+
+def ended_at(pod: Pod) -> float:
+    """When its work was over; when it was made, where nobody has said."""
+    ends = [one.state.terminated.finished_at for one in pod.status.container_statuses if one.state.terminated is not None]
+    made = pod.metadata.creation_timestamp
+    return max((end.timestamp() for end in ends if end is not None), default=made.timestamp() if made else 0.0)
+
+
 def clearing_name(volume: str) -> str:
     return f"clear-{volume}"
 
 
 def clearing_pod(document: Document, volume: PersistentVolume, storage: str) -> Document:
     """In a namespace of our own: that of the claim may be gone."""
-    own = part(document, "metadata")
-    reference = {"apiVersion": "v1", "kind": "PersistentVolume", "name": text(own, "name"), "uid": text(own, "uid")}
     selector = {labels.SCHEDULABLE: "true", labels.STORAGE: storage}
     return {
         "metadata": {
@@ -120,7 +165,7 @@ def clearing_pod(document: Document, volume: PersistentVolume, storage: str) -> 
             "namespace": SYSTEM_NAMESPACE,
             "labels": {labels.IMPORTER: volume.uid, labels.APP: CONTAINER},
             "annotations": {labels.IMPORT: _text(ImportDefinition(action="delete", volume=volume.name))},
-            "ownerReferences": [{**reference, "controller": True, "blockOwnerDeletion": True}],
+            "ownerReferences": [_owned_by_volume(document)],
         },
         # A full disk must not keep away the one who makes room on it.
         "spec": _pod_spec({"nodeSelector": selector, "tolerations": [*TOLERATIONS, {"key": DISK_PRESSURE, "operator": "Exists"}]}),

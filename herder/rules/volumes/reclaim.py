@@ -8,7 +8,7 @@ from herder.api.core import Node, PersistentVolume, Pod
 from herder.api.storage import CONTENT_FINALIZER
 from herder.rules.instances.observed import fenced
 from herder.rules.plans import Delete, Document
-from herder.rules.volumes.importer import clearing_pod
+from herder.rules.volumes.importer import clearing_pod, ended_at
 from herder.rules.volumes.provision import is_ours, storage_of
 
 TRY_AGAIN = 5.0
@@ -43,10 +43,5 @@ def plan_volume(volume: PersistentVolume, document: Document, pod: Pod | None, n
         return VolumePlan(delete_pod=Delete(pod.name, pod.uid, 0))
     if pod.status.phase != "Failed" or pod.being_deleted:
         return VolumePlan()
-    left = _ended(pod) + TRY_AGAIN - now
+    left = ended_at(pod) + TRY_AGAIN - now
     return VolumePlan(next_look=left) if left > 0 else VolumePlan(delete_pod=Delete(pod.name, pod.uid))
-
-
-def _ended(pod: Pod) -> float:
-    ends = [one.state.terminated.finished_at for one in pod.status.container_statuses if one.state.terminated is not None]
-    return max((end.timestamp() for end in ends if end is not None), default=0.0)

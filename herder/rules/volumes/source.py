@@ -43,10 +43,18 @@ def source_problem(volume: DataVolume, source: Source, target: PersistentVolume 
         return Shown(phase, reasons.SOURCE_NOT_BOUND, f"waits for {name} to be bound", bound=bound)
     if source.filled_by is not None and (source.filled_by.status is None or source.filled_by.status.phase != "Succeeded"):
         return Shown(phase, reasons.SOURCE_NOT_BOUND, f"waits for DataVolume {source.name} to be filled", bound=bound)
+    if is_growing(source.claim):
+        return Shown(phase, reasons.SOURCE_IN_USE, f"waits until {name} has grown", bound=bound)
     if source.used_by:
         why = f"waits until {name} is no longer in use by pod {source.used_by}: a copy of what is being written would be broken"
         return Shown(phase, reasons.SOURCE_IN_USE, why, bound=bound)
     return _unfit(volume, source, source.volume, target, name)
+
+
+def is_growing(claim: PersistentVolumeClaim) -> bool:
+    """At this moment; one that cannot grow now keeps nobody waiting."""
+    on = {one.type for one in claim.status.conditions if one.status == "True"}
+    return "Resizing" in on and "ControllerResizeError" not in on
 
 
 def is_allowed(volume: DataVolume, source: Source) -> bool:

@@ -1,8 +1,8 @@
 """Whether an importer pod may be obeyed: judged by the objects that it is about, as the API server has them now.
 
 Whoever may create pods in a namespace can write any annotation, any owner and the name of any volume into one. So a node takes
-nothing from the pod but the names to look up. It fills a volume only for a DataVolume that yields this very order, and clears one
-only where the volume itself says that it is to be cleared.
+nothing from the pod but the names to look up. It fills a volume only for a DataVolume that yields this very order, grows one only
+as far as its claim asks, and clears one only where the volume itself says that it is to be cleared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from herder.api.imports import ImportDefinition
 from herder.api.kinds import DataVolume
 from herder.api.meta import OwnerReference
 from herder.api.storage import ALLOW_CLONE
-from herder.rules.volumes.importer import definition_of
+from herder.rules.volumes.importer import definition_of, requested
 from herder.rules.volumes.provision import is_ours
 from herder.rules.volumes.source import Source, is_allowed
 
@@ -65,10 +65,12 @@ def filling_problem(pod: Pod, definition: ImportDefinition, found: Filling) -> s
 
 
 def stranger_problem(pod: Pod, definition: ImportDefinition) -> str:
-    """Why nothing need be looked up for a pod that clears a volume; empty where it may be one of ours."""
+    """Why nothing need be looked up for a pod that clears or grows a volume; empty where it may be one of ours."""
     owner = volume_of(pod)
     if pod.namespace != SYSTEM_NAMESPACE:
-        return f"volumes are cleared only by pods of namespace {SYSTEM_NAMESPACE}, and pod {pod.name} is in {pod.namespace}"
+        return (
+            f"volumes are cleared and grown only by pods of namespace {SYSTEM_NAMESPACE}, and pod {pod.name} is in {pod.namespace}"
+        )
     if owner is None or owner.name != definition.volume:
         return f"pod {pod.name} has no PersistentVolume {definition.volume} as its controller"
     return ""
@@ -89,6 +91,26 @@ def clearing_problem(
     reference = volume.spec.claim_ref
     if claim is not None and reference is not None and claim.uid == reference.uid:
         return f"PersistentVolumeClaim {claim.namespace}/{claim.name} of PersistentVolume {volume.name} still exists"
+    return ""
+
+
+def growing_problem(
+    pod: Pod, definition: ImportDefinition, volume: PersistentVolume | None, claim: PersistentVolumeClaim | None
+) -> str:
+    """Why the volume stays as large as it is; empty where it grows. `claim`: the one that the volume is for, by its name."""
+    if problem := stranger_problem(pod, definition):
+        return problem
+    if volume is None or volume.uid != pod.controller_uid:
+        return f"PersistentVolume {definition.volume} with uid {pod.controller_uid} does not exist"
+    if not is_ours(volume):
+        return f"PersistentVolume {volume.name} was not made by our provisioner"
+    if claim is None or claim.being_deleted or not is_bound(claim, volume):
+        return f"PersistentVolume {volume.name} is not bound to a claim that is bound to it, and stays"
+    if definition.unfilled and claim.controller_uid:
+        return f"PersistentVolumeClaim {claim.namespace}/{claim.name} is filled by its controller, and the pod says by nobody"
+    if definition.capacity > requested(claim):
+        asked = claim.spec.resources.requests.get("storage", 0)
+        return f"PersistentVolumeClaim {claim.namespace}/{claim.name} asks for {asked}, and the pod for {definition.capacity} bytes"
     return ""
 
 

@@ -51,7 +51,7 @@ async def test_a_raw_disk_stays_one_when_its_guest_writes_the_header_of_a_qcow2(
     node: Node, storage: StorageFolder, tmp_path: Path
 ) -> None:
     await written(node, storage, tmp_path)
-    guest = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": _boot()})
+    guest = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": boot()})
     await node.says(guest, r"disk virtio bus=0 slot=\d+ size=5M")
     assert node.runtime.shape(guest)["disks"] == "disk0=raw"
 
@@ -61,9 +61,9 @@ async def test_it_stays_one_where_it_moves_to_and_the_two_sides_compare_that(
     node: Node, other: Node, guest: Path, storage: StorageFolder, tmp_path: Path
 ) -> None:
     await written(node, storage, tmp_path)
-    source = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": _boot()})
+    source = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": boot()})
     await node.says(source, r"disk virtio bus=0 slot=\d+ size=5M")
-    domain = {**disks("root"), "firmware": _boot()}
+    domain = {**disks("root"), "firmware": boot()}
     incoming = order(guest, volumes=disk_of(storage), domain=domain, incoming=node.status(source).started)
     address = await other.runtime.prepare_incoming(incoming, "migration-1")
     assert difference(node.runtime.shape(source), other.runtime.shape(incoming.guest)) == ""
@@ -78,11 +78,11 @@ async def test_a_target_that_has_the_disk_in_another_format_is_told_apart(
     node: Node, other: Node, guest: Path, storage: StorageFolder, tmp_path: Path
 ) -> None:
     """QEMU itself compares nothing, and would tear the disk to pieces."""
-    source = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": _boot()})
+    source = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": boot()})
     header = struct.pack(">4sIQIIQIIQQII", b"QFI\xfb", 2, 0, 0, 16, 5 * MIB, 0, 1, 196608, 65536, 1, 0)
     (tmp_path / "qcow2").write_bytes(header.ljust(1 << 18, b"\0"))
     volumes: dict[str, Volume] = {"root": FileVolume(tmp_path / "qcow2", format="qcow2")}
-    domain = {**disks("root"), "firmware": _boot()}
+    domain = {**disks("root"), "firmware": boot()}
     incoming = order(guest, volumes=volumes, domain=domain, incoming=node.status(source).started)
     await other.runtime.prepare_incoming(incoming, "migration-1")
     differ = difference(node.runtime.shape(source), other.runtime.shape(incoming.guest))
@@ -92,7 +92,7 @@ async def test_a_target_that_has_the_disk_in_another_format_is_told_apart(
 async def test_a_guest_that_ran_before_formats_were_written_down_says_them_when_it_is_found_again(
     node: Node, storage: StorageFolder
 ) -> None:
-    guest = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": _boot()})
+    guest = await node.start(volumes=disk_of(storage), domain={**disks("root"), "firmware": boot()})
     await node.runtime.close()
     record = node.folder / "guests" / guest / "guest.json"
     record.write_bytes(record.read_bytes().replace(b',"disks":"disk0=raw"', b""))
@@ -107,8 +107,8 @@ async def test_a_disk_that_was_imported_as_a_qcow2_and_leads_to_another_file_sin
     (tmp_path / "qcow2").write_bytes(HEADER.ljust(1 << 16, b"\0"))
     volumes: dict[str, Volume] = {"root": FileVolume(tmp_path / "qcow2", format="qcow2")}
     with pytest.raises(Refused, match="backing file"):
-        await node.runtime.start(order(guest, volumes=volumes, domain={**disks("root"), "firmware": _boot()}))
+        await node.runtime.start(order(guest, volumes=volumes, domain={**disks("root"), "firmware": boot()}))
 
 
-def _boot() -> dict[str, object]:
+def boot() -> dict[str, object]:
     return {"kernelBoot": {"volume": {"name": "kernel"}, "kernelArgs": "rate=50"}}

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from herder.api import labels
-from herder.api.core import StorageClass
+from herder.api.core import PersistentVolumeClaim, StorageClass
 from herder.api.imports import ImportDefinition
 from herder.api.storage import ALLOW_CLONE
 from herder.rules.volumes import DataVolumePlan, Source
@@ -13,6 +13,12 @@ from tests.unit.rules.volumes import CLASS, SIZED, UID, bound, claim, data_volum
 
 COPY: Json = {"pvc": {"name": "golden"}}
 SOURCE = Source("shop", "golden", claim(name="golden", owner=""), volume_view(volume("golden")))
+
+
+def growing(*conditions: str) -> PersistentVolumeClaim:
+    made = msgspec.to_builtins(claim(name="golden", owner=""))
+    made["status"]["conditions"] = [{"type": kind, "status": "True"} for kind in conditions]
+    return msgspec.convert(made, PersistentVolumeClaim)
 
 
 def shown(found: DataVolumePlan) -> tuple[str, str]:
@@ -201,6 +207,7 @@ def test_a_copy_mounts_its_source_so_that_it_stays() -> None:
         (Source("shop", "golden"), "SourceNotFound"),
         (Source("shop", "golden", claim("Pending", name="golden")), "SourceNotBound"),
         (msgspec.structs.replace(SOURCE, used_by="virt-launcher-x"), "SourceInUse"),
+        (msgspec.structs.replace(SOURCE, claim=growing("Resizing")), "SourceInUse"),
         (Source("bank", "golden"), "SourceForbidden"),
         (msgspec.structs.replace(SOURCE, namespace="bank"), "SourceForbidden"),
     ],
@@ -233,3 +240,8 @@ def test_the_same_status_is_told_once() -> None:
     again = plan(data_volume(first.status), NOW + 5, classes=())
     assert again.events == ()
     assert again.status == first.status
+
+
+def test_a_copy_does_not_wait_for_a_source_that_cannot_grow() -> None:
+    stuck = msgspec.structs.replace(SOURCE, claim=growing("Resizing", "ControllerResizeError"))
+    assert bound(data_volume(source=COPY), source=stuck).create_pod is not None

@@ -10,9 +10,9 @@ from herder.api.account import SYSTEM_NAMESPACE
 from herder.api.core import PersistentVolume, PersistentVolumeClaim, Pod
 from herder.api.imports import ImportDefinition, import_of
 from herder.api.kinds import DataVolume
-from herder.rules.volumes.importer import clearing_pod, importer_pod
+from herder.rules.volumes.importer import clearing_pod, growing_pod, importer_pod
 from herder.rules.volumes.source import Source
-from herder.rules.volumes.verification import Filling, clearing_problem, filling_problem
+from herder.rules.volumes.verification import Filling, clearing_problem, filling_problem, growing_problem
 from tests.unit.rules.machines import Json, later
 from tests.unit.rules.volumes import claim, data_volume, volume
 
@@ -210,3 +210,42 @@ def test_a_pod_clears_only_the_volume_that_it_belongs_to() -> None:
     pod, _ = clearing()
     _, other = clearing(volume("golden"))
     assert "has no PersistentVolume pvc-golden as its controller" in clearing_problem(pod, other, released(), None)
+
+
+def grower(**order: Any) -> tuple[Pod, ImportDefinition]:
+    """As our controller makes it; the claim asks for 1Gi."""
+    definition = ImportDefinition(action="grow", volume="pvc-disk", capacity=order.pop("capacity", 1 << 30), **order)
+    return read(growing_pod(volume(), definition, "a", 0, ""))
+
+
+def test_a_volume_grows_as_far_as_its_claim_asks() -> None:
+    assert growing_problem(*grower(), bound(), claim()) == ""
+    assert growing_problem(*grower(unfilled=True), bound(), claim(owner="")) == ""
+    assert "asks for 1Gi" in growing_problem(*grower(capacity=(1 << 30) + 1), bound(), claim())
+    assert "filled by its controller" in growing_problem(*grower(unfilled=True), bound(), claim())
+
+
+@pytest.mark.parametrize(
+    ("of", "its"),
+    [
+        (None, claim()),
+        (bound(metadata={"uid": "another"}), claim()),
+        (bound(ours=False), claim()),
+        (bound(claimRef=None), claim()),
+        (bound(claimRef={"namespace": "shop", "name": "disk", "uid": "claim-of-before"}), claim()),
+        (bound(), None),
+        (bound(), claim("Pending")),
+        (bound(), claim(deletionTimestamp=later(0))),
+    ],
+)
+def test_nothing_grows_but_a_volume_of_ours_that_is_bound_to_its_claim(
+    of: PersistentVolume | None, its: PersistentVolumeClaim | None
+) -> None:
+    assert growing_problem(*grower(), of, its)
+
+
+def test_a_tenants_pod_grows_nothing() -> None:
+    pod, definition = grower()
+    made = msgspec.to_builtins(pod)
+    made["metadata"]["namespace"] = "shop"
+    assert SYSTEM_NAMESPACE in growing_problem(msgspec.convert(made, Pod), definition, bound(), claim())

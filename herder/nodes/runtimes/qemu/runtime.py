@@ -16,8 +16,8 @@ from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.kit import tasks
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, Moved, Order, Refused, named_shape
-from herder.nodes.runtimes.qemu import building, channels, facts, probes, saving, trimming
+from herder.nodes.runtimes.base import Busy, Console, GuestStatus, Host, Moved, Order, Refused, named_shape
+from herder.nodes.runtimes.qemu import building, channels, facts, probes, resizing, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
 from herder.nodes.runtimes.qemu.building import Built, Plan
@@ -258,6 +258,22 @@ class QemuRuntime:
             await self.pause(order.guest)
         else:
             await self.resume(order.guest)
+
+    def has_open(self, path: Path) -> bool:
+        """Whether a guest here has this disk, or is being started and may have it soon."""
+        return bool(self._starting) or bool(resizing.users_of(self._guests.values(), resizing.file_of(path)))
+
+    async def resize(self, path: Path, size: int) -> None:
+        """The guests here that have this disk see that it is so large. Never makes one smaller. Raises `Busy`, and `Refused`."""
+        if self._starting:
+            # Whether it has the disk, and how large it found it, is known once it runs.
+            raise Busy("a guest is being started on the node")
+        file = resizing.file_of(path)
+        for guest in resizing.users_of(self._guests.values(), file):
+            try:
+                await resizing.resize(guest, file, size)
+            except QMPError as problem:
+                raise Refused(reasons.IMPORT_FAILED, f"QEMU does not make the guest's disk larger: {problem}") from None
 
     async def console(self, guest: str) -> Console:
         try:

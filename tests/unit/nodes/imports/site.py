@@ -14,6 +14,7 @@ from herder.api.core import Pod
 from herder.api.imports import ImportDefinition
 from herder.api.world import RealWorld
 from herder.nodes.imports import Imports, ImportSettings, StorageFolder
+from herder.nodes.imports.growing import OpenDisks
 from herder.nodes.runtimes.base import GuestStatus
 from herder.rules.plans import plain
 
@@ -96,11 +97,22 @@ class Vouched:
         pass
 
 
+class NoGuests:
+    """Nobody here has a disk open."""
+
+    def has_open(self, path: Path) -> bool:
+        return False
+
+    async def resize(self, path: Path, size: int) -> None:
+        pass
+
+
 class Importing:
-    def __init__(self, root: Path, *, allow_local: bool = True) -> None:
+    def __init__(self, root: Path, *, allow_local: bool = True, guests: OpenDisks | None = None) -> None:
         self.folder = StorageFolder(root)
         self.given = Given()
-        self.work = Imports(self.folder, RealWorld(), ImportSettings(allow_local=allow_local), self.given, Vouched())
+        settings = ImportSettings(allow_local=allow_local)
+        self.work = Imports(self.folder, RealWorld(), settings, self.given, Vouched(), guests or NoGuests())
         self._changed = asyncio.Event()
         self._count = 0
 
