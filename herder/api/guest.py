@@ -50,6 +50,8 @@ class GuestDefinition(View, frozen=True, kw_only=True):
     incoming: Started | None = None
     # `simulated.herder.dev/…` annotations of the instance, without the prefix.
     simulated: dict[str, str] = msgspec.field(default_factory=dict)
+    # Whether cloud-init takes changed user data for that of another machine, and does again what it does once.
+    cloud_init_again: bool = False
 
 
 class MigrationOrder(View, frozen=True, kw_only=True):

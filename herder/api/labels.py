@@ -44,6 +44,9 @@ POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its
 POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision that it was made from
 POOL_UPDATED: Final = "herder.dev/pool-updated-at"  # annotation of a machine: when its pool gave it that revision
 RESTARTED_AT: Final = "herder.dev/restarted-at"  # annotation of a template of instances: a change asks for a restart
+CLOUD_INIT_AGAIN: Final = (
+    "herder.dev/cloud-init-again"  # annotation of a template of instances: "true" where changed user data counts
+)
 REPROVISION: Final = (
     "herder.dev/reprovision"  # annotation of a machine: DataVolumes to make again where they differ from its template
 )

@@ -114,6 +114,8 @@ def _annotations(instance: Document, incoming: Started | None) -> Document:
             key.removeprefix(labels.SIMULATED): value for key, value in given.items() if key.startswith(labels.SIMULATED)
         },
     }
+    if given.get(labels.CLOUD_INIT_AGAIN) == "true":
+        definition["cloudInitAgain"] = True
     if incoming is not None:
         definition["incoming"] = plain(incoming)
     paused = {labels.PAUSE: given[labels.PAUSE]} if labels.PAUSE in given else {}

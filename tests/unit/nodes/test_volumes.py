@@ -42,11 +42,11 @@ class Rig:
     def use(self, space: DiskSpace) -> None:
         self._volumes = NodeVolumes(self.client, StorageFolder(self.storage, space))
 
-    async def resolve(self, **source: Any) -> Volume | None:
-        """A guest with one volume like this."""
+    async def resolve(self, again: bool = False, **source: Any) -> Volume | None:
+        """A guest with one volume like this. `again`: whose cloud-init data count anew when they change."""
         spec = {"domain": {}, "hostname": "shop", "volumes": [{"name": "one", **source}]}
         instance = {"namespace": HERE, "name": "web", "uid": "0"}
-        definition = msgspec.convert({"instance": instance, "spec": spec}, GuestDefinition)
+        definition = msgspec.convert({"instance": instance, "spec": spec, "cloudInitAgain": again}, GuestDefinition)
         pod = msgspec.convert({"metadata": {"namespace": HERE, "name": "launcher"}}, Pod)
         return (await self._volumes.resolve(pod, definition)).get("one")
 
@@ -208,6 +208,16 @@ async def test_a_cloud_init_seed_is_what_cloud_init_looks_for(rig: Rig) -> None:
     assert seed.files["user-data"] == b"#cloud-config\n"
     assert seed.files["network-config"] == b"version: 2\n"
     assert msgspec.json.decode(seed.files["meta-data"]) == {"instance-id": "web.default", "local-hostname": "shop"}
+
+
+async def test_changed_user_data_are_those_of_another_machine_to_cloud_init_where_that_is_wished(rig: Rig) -> None:
+    async def identity(data: str, *, again: bool) -> str:
+        seed = await rig.resolve(again, cloudInitNoCloud={"userData": data})
+        assert isinstance(seed, FilesVolume)
+        return msgspec.json.decode(seed.files["meta-data"])["instance-id"]
+
+    assert await identity("one", again=False) == await identity("two", again=False) == "web.default"
+    assert await identity("one", again=True) == await identity("one", again=True) != await identity("two", again=True)
 
 
 async def test_a_config_drive_has_its_files_in_folders(rig: Rig) -> None:

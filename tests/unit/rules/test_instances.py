@@ -58,7 +58,7 @@ def test_an_instance_that_a_person_made_gets_its_finalizer_first() -> None:
 def test_the_pod_tells_its_node_what_to_run_and_nothing_about_places() -> None:
     document = instance(
         spec=spec({"name": "root", "emptyDisk": {"capacity": "1Gi"}}, nodeSelector={"zone": "a"}),
-        annotations={labels.SIMULATED + "boot-seconds": "3", "note": "x"},
+        annotations={labels.SIMULATED + "boot-seconds": "3", "note": "x", labels.CLOUD_INIT_AGAIN: "true"},
     )
     definition = definition_of(msgspec.convert(made_pod(document), Pod))
     assert definition is not None
@@ -67,6 +67,7 @@ def test_the_pod_tells_its_node_what_to_run_and_nothing_about_places() -> None:
     assert definition.spec.volumes[0].name == "root"
     assert definition.spec.node_selector is None
     assert definition.simulated == {"boot-seconds": "3"}
+    assert definition.cloud_init_again
     assert definition.incoming is None
 
 
