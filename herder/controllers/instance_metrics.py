@@ -18,8 +18,8 @@ from herder.api.kinds.instance import InstancePhase
 from herder.kube.cache import Change, Stored, view_of
 from herder.kube.kit import Kit, Runs
 from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
+from herder.rules.instances.pool_label import is_pool
 from herder.rules.instances.transitions import seen_between
-from herder.rules.machines.preserved import is_pool
 
 SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 # Of an instance that is in no pool.
@@ -161,6 +161,6 @@ def _owner_uid(stored: Stored[Any]) -> str:
 def _pool_by(machine: Stored[VirtualMachine]) -> tuple[Key, str] | None:
     """The pool that the machine says it is of, and its uid."""
     owner = machine.controller
-    if owner is None or not is_pool(owner.api_version, owner.kind):
+    if owner is None or not is_pool(owner):
         return None
     return Key(machine.key.namespace, owner.name), owner.uid

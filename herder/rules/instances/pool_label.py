@@ -21,11 +21,14 @@ class Owner(Protocol):
     def name(self) -> str: ...
 
 
+def is_pool(owner: Owner | None) -> bool:
+    """By the words of the reference: others have kinds of that name, too."""
+    return owner is not None and owner.kind == registry.POOL.kind and owner.api_version.rpartition("/")[0] == registry.POOL.group
+
+
 def pool_label_of(controller: Owner | None) -> str:
     """The pool that manages a machine; empty where none does. Whoever wrote the reference: what no pool can be called is none."""
-    if controller is None or controller.kind != registry.POOL.kind:
-        return ""
-    if controller.api_version.rpartition("/")[0] != registry.POOL.group or names.label_value(controller.name):
+    if controller is None or not is_pool(controller) or names.label_value(controller.name):
         return ""
     return controller.name
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.api import labels, registry
+from herder.api import labels
 from herder.api.kinds import DataVolume, VirtualMachine
 from herder.api.meta import OwnerReference
+from herder.rules.instances.pool_label import is_pool
 from herder.rules.machines.children import owner_reference
 from herder.rules.plans import Document, plain
 
@@ -22,12 +23,7 @@ class TakeBack(msgspec.Struct, frozen=True):
 def pool_of(machine: VirtualMachine) -> OwnerReference | None:
     """The pool that manages the machine; None where nobody does, or somebody else."""
     owner = machine.controller
-    return owner if owner is not None and is_pool(owner.api_version, owner.kind) else None
-
-
-def is_pool(api_version: str, kind: str) -> bool:
-    """By the words of a reference: others have kinds of that name, too."""
-    return kind == registry.POOL.kind and api_version.partition("/")[0] == registry.POOL.group
+    return owner if is_pool(owner) else None
 
 
 def is_preserved(machine: VirtualMachine, volume: DataVolume) -> bool:
