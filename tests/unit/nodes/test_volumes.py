@@ -37,16 +37,17 @@ class Rig:
     def __init__(self, client: Client, storage: Path) -> None:
         self.client = client
         self.storage = storage
+        self.cloud_init_again = False
         self._volumes = NodeVolumes(client, StorageFolder(storage))
 
     def use(self, space: DiskSpace) -> None:
         self._volumes = NodeVolumes(self.client, StorageFolder(self.storage, space))
 
-    async def resolve(self, again: bool = False, **source: Any) -> Volume | None:
-        """A guest with one volume like this. `again`: whose cloud-init data count anew when they change."""
+    async def resolve(self, **source: Any) -> Volume | None:
+        """A guest with one volume like this."""
         spec = {"domain": {}, "hostname": "shop", "volumes": [{"name": "one", **source}]}
         instance = {"namespace": HERE, "name": "web", "uid": "0"}
-        definition = msgspec.convert({"instance": instance, "spec": spec, "cloudInitAgain": again}, GuestDefinition)
+        definition = msgspec.convert({"instance": instance, "spec": spec, "cloudInitAgain": self.cloud_init_again}, GuestDefinition)
         pod = msgspec.convert({"metadata": {"namespace": HERE, "name": "launcher"}}, Pod)
         return (await self._volumes.resolve(pod, definition)).get("one")
 
@@ -212,7 +213,8 @@ async def test_a_cloud_init_seed_is_what_cloud_init_looks_for(rig: Rig) -> None:
 
 async def test_changed_user_data_are_those_of_another_machine_to_cloud_init_where_that_is_wished(rig: Rig) -> None:
     async def identity(data: str, *, again: bool) -> str:
-        seed = await rig.resolve(again, cloudInitNoCloud={"userData": data})
+        rig.cloud_init_again = again
+        seed = await rig.resolve(cloudInitNoCloud={"userData": data})
         assert isinstance(seed, FilesVolume)
         return msgspec.json.decode(seed.files["meta-data"])["instance-id"]
 
