@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from herder.api import defaults
 from herder.api.int_or_percent import validate_at_most_hundred_percent
-from herder.api.problems import Problem
+from herder.api.problems import Problem, invalid
 from herder.api.reading import Json, part
 from herder.api.validation.durations import duration_problems
 from herder.api.validation.machine import machine_problems, scale_in_problems
@@ -17,11 +18,21 @@ def validate_pool(pool: Json, old: Json | None = None) -> list[Problem]:
     problems = pool_name_problems(pool) if old is None else []
     problems += _amount_problems(spec, "maxUnavailable", "spec")
     problems += _amount_problems(part(spec, "updateStrategy", "proactive"), "limit", "spec.updateStrategy.proactive")
+    problems += _deadline_problems(spec)
     problems += duration_problems(part(spec, "autohealing"), "minFailingDuration", "spec.autohealing")
     for strategy in ("updateStrategy", "scaleInStrategy"):
         policy = part(spec, strategy, "proactive", "selectionPolicy")
         problems += ordered_policy_problems(policy, f"spec.{strategy}.proactive.selectionPolicy")
     return problems + _template_problems(spec)
+
+
+def _deadline_problems(spec: Json) -> list[Problem]:
+    """As Deployments have it: who takes longer to count as available than it has time for would halt every rollout."""
+    deadline = spec.get("progressDeadlineSeconds", defaults.PROGRESS_DEADLINE_SECONDS)
+    ready = spec.get("minReadySeconds", defaults.MIN_READY_SECONDS)
+    if not isinstance(deadline, int) or not isinstance(ready, int) or deadline > ready:
+        return []
+    return [invalid("spec.progressDeadlineSeconds", deadline, f"must be greater than minReadySeconds, which is {ready}")]
 
 
 def _amount_problems(settings: Json, name: str, path: str) -> list[Problem]:

@@ -73,10 +73,8 @@ class Members:
         return self._of.get((namespace, uid), {})
 
     def _machine_changed(self, change: Change[VirtualMachine]) -> None:
-        if (change.old is None) != (change.new is None) or change.old is None or change.new is None:
-            # A name is taken, or free again.
-            self._wake_by_name(change.key)
-        elif change.old.owners != change.new.owners:
+        if change.old is None or change.new is None or change.old.owners != change.new.owners:
+            # A name is taken or free again, or somebody was detached or attached.
             self._wake_by_name(change.key)
         self._look(change.key)
 

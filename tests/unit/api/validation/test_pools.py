@@ -44,6 +44,19 @@ def _only(document: Json) -> Problem:
     return problem
 
 
+@pytest.mark.parametrize(
+    ("times", "right"),
+    [
+        ({"minReadySeconds": 599}, True),
+        ({"minReadySeconds": 600}, False),
+        ({"progressDeadlineSeconds": 1}, True),
+        ({"progressDeadlineSeconds": 30, "minReadySeconds": 30}, False),
+    ],
+)
+def test_a_machine_must_be_able_to_become_available_in_time(times: dict[str, int], right: bool) -> None:
+    assert _found(_pool(**times)) == ([] if right else [("spec.progressDeadlineSeconds", INVALID)])
+
+
 @pytest.mark.parametrize(("limit", "right"), [(0, True), (500, True), ("0%", True), ("100%", True), ("101%", False)])
 def test_the_limit_of_a_rollout_is_a_number_or_at_most_all(limit: Any, right: bool) -> None:
     wrong = [] if right else [("spec.updateStrategy.proactive.limit", INVALID)]
