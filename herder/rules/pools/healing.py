@@ -6,7 +6,7 @@ often and when each was healed is kept in the pool's status, and written before 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
@@ -40,17 +40,23 @@ def heal(
     members: Sequence[Member],
     ready_before: Mapping[str, str],
     nodes: Mapping[str, NodeState],
+    missing: Container[str],
     now: float,
 ) -> Healing:
-    """`ready_before`: of machines that came back with their volumes, what they were ready on before."""
+    """`ready_before`: of machines that came back with their volumes, what they were ready on before. `missing`: names of machines
+    that are to be made."""
     known = {one.name: one for one in (pool.status.healing if pool.status else None) or ()}
     by_name = {member.name: member for member in members}
-    records = {name: _sane(record, now) for name, record in known.items() if not _recovered(by_name.get(name), now)}
+    records = {
+        name: _sane(record, now)
+        for name, record in known.items()
+        if not (_recovered(by_name.get(name), now) or _was_scaled_in(record, name in by_name or name in missing, now))
+    }
     waits = [_forgotten_at(by_name[name]) - now for name in records if name in by_name and by_name[name].ready]
     settings = pool.spec.autohealing
     healed: list[Member] = []
     if settings is not None and not pool.spec.paused:
-        slots = max_unavailable(pool) - sum(_in_treatment(by_name.get(name), settings) for name in records)
+        slots = max_unavailable(pool) - sum(_in_treatment(name, by_name.get(name), missing, settings) for name in records)
         for member in members:
             due = _due(member, settings, ready_before.get(member.name, ""), nodes.get(member.node), records.get(member.name), now)
             if due is None:
@@ -97,15 +103,23 @@ def is_spared(member: Member, ready_before: str) -> bool:
     return bool(before) and before != member.revision
 
 
-def _in_treatment(member: Member | None, settings: Autohealing) -> bool:
-    """It is gone or going, or made again and not yet known to be well or sick."""
-    if member is None or member.deleting:
+def _in_treatment(name: str, member: Member | None, missing: Container[str], settings: Autohealing) -> bool:
+    """It is going, or to be made again, or made again and not yet known to be well or sick."""
+    if member is None:
+        return name in missing
+    if member.deleting:
         return True
     return not member.ready and not member.off and not is_sick(member, settings)
 
 
 def _recovered(member: Member | None, now: float) -> bool:
     return member is not None and member.ready and _forgotten_at(member) <= now
+
+
+def _was_scaled_in(record: HealingRecord, expected: bool, now: float) -> bool:
+    """And long ago: one that comes back sooner goes on where it was."""
+    healed = record.last_healed_time
+    return not expected and (healed is None or healed.timestamp() + FORGOTTEN_AFTER <= now)
 
 
 def _forgotten_at(member: Member) -> float:

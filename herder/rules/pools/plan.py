@@ -93,7 +93,9 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     course = rollout.course(pool, wanted, known, staying, now)
     if pool.spec.paused:
         return _paused(snapshot, wanted, course, staying, now)
-    treated = healing.heal(pool, ours, preservation.was_ready_on(snapshot), snapshot.nodes, now)
+    missing = scale.missing(snapshot)
+    names = frozenset(machine_name(pool.name, number) for number in missing)
+    treated = healing.heal(pool, ours, preservation.was_ready_on(snapshot), snapshot.nodes, names, now)
     healed = {member.uid for member in treated.healed}
     burst = max(0, snapshot.burst - sum(member.in_flight for member in ours))
     well = tuple(member for member in staying if member.uid not in healed)
@@ -104,7 +106,7 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     counts = availability.count(kept, pool.spec.replicas, availability.min_ready_seconds(pool), now)
     steps = rollout.steps(pool, course, known, _not_refused(snapshot, kept, now), counts, inputs, burst, now)
     burst = max(0, burst - sum(not step.member.in_flight for step in steps))
-    numbers = scale.scale_out(snapshot, now, burst)
+    numbers = scale.scale_out(snapshot, missing, now, burst)
     preserving = gone if preservation.keeps_volumes(pool) else set[str]()
     standing = Standing(staying, wanted, course, counts, treated, taken.left)
     return PoolPlan(
@@ -133,7 +135,7 @@ def _paused(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course, st
     """Nothing is done; what there is is shown."""
     pool = snapshot.pool
     counts = availability.count(staying, pool.spec.replicas, availability.min_ready_seconds(pool), now)
-    treated = healing.heal(pool, (), {}, {}, now)
+    treated = healing.heal(pool, (), {}, {}, frozenset(member.name for member in staying), now)
     surplus = max(0, len(staying) - pool.spec.replicas)
     standing = Standing(staying, wanted, course, counts, treated, surplus)
     return PoolPlan(status=status_of(snapshot, standing, now), events=events_of(pool, standing, now), next_look=counts.next_look)

@@ -60,18 +60,22 @@ def _policy(strategy: ScaleInStrategy | None) -> SelectionPolicy | None:
     return strategy.proactive.selection_policy if strategy is not None and strategy.proactive is not None else None
 
 
-def scale_out(snapshot: PoolSnapshot, now: float, burst: int) -> ScaleOut:
-    """A machine that is being deleted holds its place as well as its name, unless its node does not answer."""
+def missing(snapshot: PoolSnapshot) -> tuple[int, ...]:
+    """Numbers of machines that are to be made. One that is being deleted holds its place as well as its name, unless its node does
+    not answer."""
     pool = snapshot.pool
-    places = sum(not member.deleting or _will_go(member, snapshot.nodes.get(member.node)) for member in snapshot.members)
-    wanted = pool.spec.replicas - places
-    if wanted <= 0:
-        return ScaleOut()
-    taken = snapshot.held.union(member.name for member in snapshot.members)
+    ours = [member for member in snapshot.members if member.number is not None]
+    places = sum(not member.deleting or _will_go(member, snapshot.nodes.get(member.node)) for member in ours)
+    taken = snapshot.held.union(member.name for member in ours)
+    return tuple(islice(free_numbers(pool.name, taken), max(0, pool.spec.replicas - places)))
+
+
+def scale_out(snapshot: PoolSnapshot, wanted: Sequence[int], now: float, burst: int) -> ScaleOut:
+    """Of the numbers that are missing, those that are made now."""
     numbers: list[int] = []
     soonest: float | None = None
-    for number in islice(free_numbers(pool.name, taken), wanted):
-        refusal = snapshot.refusals.get(machine_name(pool.name, number))
+    for number in wanted:
+        refusal = snapshot.refusals.get(machine_name(snapshot.pool.name, number))
         if refusal is not None and refusal.retry > now:
             soonest = refusal.retry - now if soonest is None else min(soonest, refusal.retry - now)
         elif len(numbers) < burst:
