@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from herder.api.backoff import doubled
 from herder.api.kinds import VirtualMachinePool
 from herder.controllers.configuration import HerderConfig
@@ -19,7 +21,6 @@ from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, NODES, POOLS, Key
-from herder.rules.plans import Document
 from herder.rules.pools import PoolPlan, events, plan_pool
 from herder.rules.pools.snapshot import Refusal
 
@@ -80,25 +81,24 @@ class Pools:
             snapshot = await self._snapshots.live(stored, snapshot.refusals)
             plan = plan_pool(snapshot, self._world.now())
         if plan.heal:
-            # What is known about a healing must not be lost with who began it.
-            await self._show(stored, plan.status)
             self._metrics.healed(snapshot.pool, len(plan.heal))
         outcome = await self._writer.carry_out(snapshot.pool, plan)
         if outcome.collided:
             # Written before the next try: who leads then must come to the same name.
-            await self._show(stored, {**plan.status, "collisionCount": plan.status.get("collisionCount", 0) + 1})
+            collided = {**plan.status, "collisionCount": plan.status.get("collisionCount", 0) + 1}
+            await self._show(stored, msgspec.structs.replace(plan, status=collided))
             return Later(0)
         self._remember(stored, outcome)
-        return await self._conclude(key, plan, outcome)
+        return await self._conclude(stored, plan, outcome)
 
-    async def _conclude(self, key: Key, plan: PoolPlan, outcome: Outcome) -> Result:
+    async def _conclude(self, before: Stored[VirtualMachinePool], plan: PoolPlan, outcome: Outcome) -> Result:
         """Shows how things are by now, and says when to look again."""
-        stored = self._pools.stored(key)
+        stored = self._pools.stored(before.key)
         if stored is None:
             return DONE
-        if outcome.acted:
+        if outcome.acted or stored.version != before.version:
             plan = plan_pool(self._snapshots.cached(stored, self._refused(stored.uid)), self._world.now())
-        self._hands.tell(stored.view, plan.events)
+        self._forget_refusals(stored.uid, plan.refused)
         waits = [plan.next_look] if plan.next_look is not None else []
         if outcome.conflicts:
             waits.append(STATUS_EVERY / 10)
@@ -107,12 +107,15 @@ class Pools:
             if left > 0:
                 waits.append(left)
             else:
-                await self._show(stored, plan.status)
+                await self._show(stored, plan)
         return Later(min(waits)) if waits else DONE
 
-    async def _show(self, stored: Stored[VirtualMachinePool], status: Document) -> None:
+    async def _show(self, stored: Stored[VirtualMachinePool], plan: PoolPlan) -> None:
+        """Only where nobody has written since: who was healed and which revision failed cannot be seen anew, and what a leader of
+        before says too late must not come in its place."""
         self._shown[stored.uid] = self._world.now()
-        await self._hands.show(self._pools, stored, status)
+        await self._hands.show(self._pools, stored, plan.status, unchanged=True)
+        self._hands.tell(stored.view, plan.events)
 
     # What was refused.
 
@@ -130,6 +133,11 @@ class Pools:
         if outcome.refused:
             first = outcome.refused[0]
             self._hands.tell(stored.view, (events.refused(first.name, first.message),))
+
+    def _forget_refusals(self, uid: str, still: frozenset[str]) -> None:
+        known = self._refusals.get(uid, {})
+        for name in [name for name in known if name not in still]:
+            del known[name]
 
     def _forget(self, uid: str) -> None:
         self._refusals.pop(uid, None)

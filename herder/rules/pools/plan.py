@@ -73,6 +73,8 @@ class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):
     create: tuple[Create, ...] = ()
     status: Document = msgspec.field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    # Names about which a refusal still matters: what nobody wants any more is forgotten.
+    refused: frozenset[str] = frozenset()
     next_look: float | None = None
 
     @property
@@ -108,19 +110,23 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     burst = max(0, burst - sum(not step.member.in_flight for step in steps))
     numbers = scale.scale_out(snapshot, missing, now, burst)
     preserving = gone if preservation.keeps_volumes(pool) else set[str]()
+    releases = preservation.releases(snapshot, preserving)
     standing = Standing(staying, wanted, course, counts, treated, taken.left)
+    due = names.union((one.name for one in releases), (one.name for one in snapshot.attachable), (one.name for one in taken.taken))
+    snapshot = _with_what_still_matters(snapshot, course, known, due)
     return PoolPlan(
         create_revision=None if stored else revisions.revision_document(pool, wanted, revisions.next_number(snapshot.revisions)),
         renumber=_renumbered(snapshot, wanted, known) if stored else None,
         forget=revisions.to_forget(pool, snapshot.revisions, _in_use(snapshot, wanted, course)),
         adopt=tuple(_adoption(one, snapshot) for one in snapshot.attachable),
-        release=preservation.releases(snapshot, preserving),
+        release=releases,
         heal=tuple(_removal(member, False) for member in treated.healed),
         remove=tuple(_removal(member, bool(preserving)) for member in taken.taken),
         update=tuple(_update(snapshot, step, now) for step in steps),
         create=_creations(snapshot, course, numbers.numbers, now),
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
+        refused=frozenset(snapshot.refusals),
         next_look=_soonest(
             course.next_look,
             treated.next_look,
@@ -138,7 +144,12 @@ def _paused(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course, st
     treated = healing.heal(pool, (), {}, {}, frozenset(member.name for member in staying), now)
     surplus = max(0, len(staying) - pool.spec.replicas)
     standing = Standing(staying, wanted, course, counts, treated, surplus)
-    return PoolPlan(status=status_of(snapshot, standing, now), events=events_of(pool, standing, now), next_look=counts.next_look)
+    return PoolPlan(
+        status=status_of(snapshot, standing, now),
+        events=events_of(pool, standing, now),
+        refused=frozenset(snapshot.refusals),
+        next_look=counts.next_look,
+    )
 
 
 def _revisions(snapshot: PoolSnapshot) -> tuple[Revision, dict[str, Revision], bool]:
@@ -164,6 +175,27 @@ def _in_use(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course) ->
         used.update((member.revision, member.instance_revision, member.ready_revision))
     used.update(volume.ready_revision for volume in snapshot.volumes)
     return frozenset(used)
+
+
+def _with_what_still_matters(
+    snapshot: PoolSnapshot, course: rollout.Course, known: dict[str, Revision], due: frozenset[str]
+) -> PoolSnapshot:
+    """Without refusals of what nobody asks for any more. `due`: names of all but machines to be updated."""
+    if not snapshot.refusals:
+        return snapshot
+    updates = rollout.strategy_of(snapshot.pool) != "Unmanaged"
+    outdated = {
+        member.name
+        for member in snapshot.members
+        if updates and member.name in snapshot.refusals and rollout.step_of(snapshot.pool, member, course.target, known) is not None
+    }
+    left = {name: refusal for name, refusal in snapshot.refusals.items() if name in due or name in outdated}
+    return msgspec.structs.replace(snapshot, refusals=left)
+
+
+def _fresh(steps: Sequence[rollout.Step], course: rollout.Course) -> int:
+    """How many get the target now that did not have it: they count against a limit, as new machines do."""
+    return sum(step.member.revision != course.target.name for step in steps)
 
 
 def _not_refused(snapshot: PoolSnapshot, members: Sequence[Member], now: float) -> list[Member]:

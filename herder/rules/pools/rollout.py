@@ -163,7 +163,7 @@ def steps(
     if strategy_of(pool) == "Opportunistic":
         outdated = [member for member in members if member.revision != course.target.name]
         return tuple(_opportunistic(member, course.target, known) for member in outdated[:burst])
-    pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
+    pending = [step for member in members if (step := step_of(pool, member, course.target, known)) is not None]
     in_place = [step for step in pending if step.effect == "InPlace"][:burst]
     taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], availability, inputs, burst, now)
     chosen = [*in_place, *taking]
@@ -202,7 +202,7 @@ def _opportunistic(member: Member, target: Revision, known: Mapping[str, Revisio
     return Step(member, target, "InPlace", member.run if is_off(run) and not member.off else run)
 
 
-def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
+def step_of(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
     """None for who is up to date, or will be without our doing."""
     has = known.get(member.instance_revision)
     runs = bool(member.instance_uid)
