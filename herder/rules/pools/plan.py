@@ -123,7 +123,7 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
         heal=tuple(_removal(member, False) for member in treated.healed),
         remove=tuple(_removal(member, bool(preserving)) for member in taken.taken),
         update=tuple(_update(snapshot, step, now) for step in steps),
-        create=_creations(snapshot, course, numbers.numbers, now),
+        create=_creations(snapshot, course, numbers.numbers, _fresh(steps, course), now),
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
         refused=frozenset(snapshot.refusals),
@@ -234,12 +234,15 @@ def _reworded(own: RunField | None, wanted: RunField | None) -> Document | None:
     return {"spec": {own.name: None, wanted.name: "Always" if own.value else "Halted"}}
 
 
-def _creations(snapshot: PoolSnapshot, course: rollout.Course, numbers: Sequence[int], now: float) -> tuple[Create, ...]:
+def _creations(
+    snapshot: PoolSnapshot, course: rollout.Course, numbers: Sequence[int], updated: int, now: float
+) -> tuple[Create, ...]:
+    """`updated`: how many machines get the rollout's revision at the same time."""
     pool = snapshot.pool
     kept = preservation.preserved_states(snapshot)
     annotations = {labels.POOL_UPDATED: text_of(moment(now))}
     made: list[Create] = []
-    for place, number in enumerate(numbers):
+    for place, number in enumerate(numbers, updated):
         revision, name = course.for_new(place), machine_name(pool.name, number)
         made.append(Create(name, revision.name, machine_document(pool, revision, number, annotations=annotations), name in kept))
     return tuple(made)
