@@ -80,6 +80,9 @@ class Pools:
         if plan.destroys:
             snapshot = await self._snapshots.live(stored, snapshot.refusals)
             plan = plan_pool(snapshot, self._world.now())
+        if plan.heal or _fails_now(stored, plan):
+            # Who was healed and which revision failed must not be lost with who found it out: nothing else will show it afterwards.
+            await self._show(stored, plan)
         if plan.heal:
             self._metrics.healed(snapshot.pool, len(plan.heal))
         outcome = await self._writer.carry_out(snapshot.pool, plan)

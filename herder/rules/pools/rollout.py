@@ -90,9 +90,10 @@ def course(
     rolls_back = (settings.on_failure or defaults.ON_FAILURE) == "Rollback" and good.name != wanted.name
     if failed and rolls_back:
         return Course("RolledBack", good, good, None)
-    goes_on = any(not is_updated(member, wanted.name) for member in members)
+    current = pool.status.current_revision if pool.status else None
+    goes_on = current != wanted.name or any(member.revision != wanted.name for member in members)
     stuck, look = _stuck(pool, wanted, members, now) if goes_on else (None, None)
-    if stuck is not None:
+    if stuck is not None or (failed and not _works_after_all(pool, wanted, members, now)):
         return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)
     if settings.paused:
         return Course("Paused", wanted, good, None, next_look=look)
@@ -101,6 +102,19 @@ def course(
         return Course("Rolling", wanted, good, None, next_look=look)
     room = max(0, limit - sum(member.revision == wanted.name for member in members))
     return Course("Limited" if room == 0 and goes_on else "Rolling", wanted, good, room, next_look=look)
+
+
+def _works_after_all(pool: VirtualMachinePool, wanted: Revision, members: Iterable[Member], now: float) -> bool:
+    """Of a revision that failed: its machines took long, and all of them are available by now. That they are gone proves
+    nothing."""
+    having = [member for member in members if member.revision == wanted.name and not member.off]
+    return bool(having) and all(is_available(member, min_ready_seconds(pool), now) for member in having)
+
+
+def unsettled(template_since: float | None, now: float) -> float:
+    """Seconds until the template has stood long enough to restart machines for it. A clock that jumped back does not make it
+    longer."""
+    return 0.0 if template_since is None else min(SETTLES_IN, template_since + SETTLES_IN - now)
 
 
 def _last_good(pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, Revision], members: Iterable[Member]) -> Revision:

@@ -121,10 +121,9 @@ def _progressing(snapshot: PoolSnapshot, standing: Standing, current: str | None
     course, wanted = standing.course, standing.wanted
     updated = sum(is_updated(member, wanted.name) for member in standing.staying)
     far = f"{updated} of {len(standing.staying)} have revision {wanted.name}"
-    if course.state == "Halted" and course.stuck is not None:
-        message = (
-            f"{course.stuck.name} did not become available with revision {wanted.name} in time; {far}; mend or revert the template"
-        )
+    if course.state == "Halted":
+        who = course.stuck.name if course.stuck is not None else "a machine"
+        message = f"{who} did not become available with revision {wanted.name} in time; {far}; mend or revert the template"
         return condition(reasons.PROGRESSING, False, reasons.PROGRESS_DEADLINE_EXCEEDED, message)
     if course.state == "RolledBack":
         message = (
