@@ -145,6 +145,12 @@ class Pools:
     def _forget(self, uid: str) -> None:
         self._refusals.pop(uid, None)
         self._shown.pop(uid, None)
+        self._snapshots.forget(uid)
+
+
+def _fails_now(stored: Stored[VirtualMachinePool], plan: PoolPlan) -> bool:
+    failed = plan.status.get("failedRevision")
+    return failed is not None and failed != (stored.view.status.failed_revision if stored.view.status else None)
 
 
 def _owning_pools(stored: Stored[Any]) -> Iterable[Key]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from herder.api import labels
 from herder.api.core import ControllerRevision
-from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachinePool
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance, VirtualMachinePool
 from herder.api.reading import part
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.pool.members import BY_POOL_NAME, Members
@@ -39,6 +39,9 @@ class SnapshotBuilder:
             cache.add_index(BY_OWNER)
         # What was read of a revision, by its identity and version: templates are long, and looked at often.
         self._read: dict[str, tuple[int, Revision]] = {}
+        self._world = kit.world
+        # By pool: what its machines are made of, and when that was first seen. Lost with the term: then it has long stood so.
+        self._templates: dict[str, tuple[tuple[Document, Document], float | None]] = {}
 
     def cached(self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal]) -> PoolSnapshot:
         pool = stored.view
@@ -57,18 +60,47 @@ class SnapshotBuilder:
         pool = stored.view
         listing = await self._client.list(MACHINES, Selection(namespace=pool.namespace))
         ours = [machine for machine in listing.items if machine.controller_uid == pool.uid]
-        members = [
-            member_of(pool.name, machine, view_of(self._instances.stored(Key(pool.namespace, machine.name)))) for machine in ours
-        ]
+        instances = await self._live_instances(pool)
+        members = [member_of(pool.name, machine, instances(machine.name)) for machine in ours]
         cached = self.cached(stored, refusals)
         others = [machine for machine in listing.items if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
         return msgspec.structs.replace(
             cached,
             members=tuple(sorted(members, key=_by_number)),
+            returned=self._returned(pool, members),
             held=frozenset(machine.name for machine in others),
             detached=tuple(machine.name for machine in others if _was_ours(pool.name, machine.labels)),
             living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
         )
+
+    async def _live_instances(self, pool: VirtualMachinePool) -> Callable[[str], VirtualMachineInstance | None]:
+        """Where only halted machines may be taken, the cache must not be behind; else the version of the machine is enough."""
+        strategy = pool.spec.scale_in_strategy
+        if strategy is None or strategy.opportunistic is None:
+            return lambda name: view_of(self._instances.stored(Key(pool.namespace, name)))
+        listed = (await self._client.list(INSTANCES, Selection(namespace=pool.namespace))).items
+        return {instance.name: instance for instance in listed}.get
+
+    def forget(self, uid: str) -> None:
+        self._templates.pop(uid, None)
+
+    def _template_since(self, uid: str, made_of: tuple[Document, Document]) -> float | None:
+        known = self._templates.get(uid)
+        if known is None or known[0] != made_of:
+            known = self._templates[uid] = made_of, None if known is None else self._world.now()
+        return known[1]
+
+    def _returned(self, pool: VirtualMachinePool, members: Iterable[Member]) -> dict[str, str]:
+        """What is noted on volumes that were kept, of machines that fail and were not ready since."""
+        failing = [member for member in members if member.is_failing and not member.ready_revision]
+        found: dict[str, str] = {}
+        for member in failing:
+            for key in self._volumes.keys_by(BY_OWNER, owned(pool.namespace, member.uid)):
+                volume = view_of(self._volumes.stored(key))
+                noted = volume.annotations.get(labels.READY_REVISION, "") if volume is not None else ""
+                if noted:
+                    found[member.name] = noted
+        return found
 
     def _snapshot(
         self,
@@ -81,13 +113,17 @@ class SnapshotBuilder:
     ) -> PoolSnapshot:
         pool = stored.view
         spec = part(msgspec.json.decode(stored.raw), "spec")
+        template, name_generation = part(spec, "template"), part(spec, "nameGeneration")
+        members = tuple(members)
         numbered = [one for one in others if number_of(pool.name, one.key.name)]
         volumes = tuple(self._owned_volumes(pool))
         return PoolSnapshot(
             pool=pool,
-            template=part(spec, "template"),
-            name_generation=part(spec, "nameGeneration"),
-            members=tuple(members),
+            template=template,
+            name_generation=name_generation,
+            template_since=self._template_since(pool.uid, (template, name_generation)),
+            members=members,
+            returned=self._returned(pool, members),
             held=frozenset(one.key.name for one in numbered),
             detached=tuple(one.key.name for one in numbered if _was_ours(pool.name, one.labels)),
             attachable=attachable,

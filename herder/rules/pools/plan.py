@@ -107,6 +107,9 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     burst = max(0, burst - sum(not member.in_flight for member in taken.taken))
     counts = availability.count(kept, pool.spec.replicas, availability.min_ready_seconds(pool), now)
     steps = rollout.steps(pool, course, known, _not_refused(snapshot, kept, now), counts, inputs, burst, now)
+    unsettled = rollout.unsettled(snapshot.template_since, now)
+    if unsettled > 0:
+        steps = tuple(step for step in steps if step.effect == "InPlace")
     burst = max(0, burst - sum(not step.member.in_flight for step in steps))
     numbers = scale.scale_out(snapshot, missing, now, burst)
     preserving = gone if preservation.keeps_volumes(pool) else set[str]()
@@ -129,6 +132,7 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
         refused=frozenset(snapshot.refusals),
         next_look=_soonest(
             course.next_look,
+            unsettled if unsettled > 0 else None,
             treated.next_look,
             counts.next_look,
             numbers.next_look,

@@ -65,4 +65,5 @@ def releases(snapshot: PoolSnapshot, preserving: Container[str]) -> tuple[Releas
 
 def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
     """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept or came back."""
-    return {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
+    kept = {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
+    return {**kept, **snapshot.returned}

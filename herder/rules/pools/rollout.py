@@ -22,6 +22,8 @@ from herder.rules.pools.revisions import Revision
 from herder.rules.pools.selection import Inputs, ordered
 from herder.rules.pools.template import in_words_of, is_off, run_field, volume_changes
 
+# Nobody is restarted for a template that people take back at once.
+SETTLES_IN = 1.0
 Strategy = Literal["Unmanaged", "Opportunistic", "Proactive"]
 State = Literal["Rolling", "Paused", "Halted", "RolledBack", "Limited"]
 # What an update does to the machine: nothing that its guest notices, a restart, or its end.
