@@ -47,6 +47,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     instance_uid: str = ""
     # Its instance is alive and on its way out, so that another one can follow.
     restarting: bool = False
+    # The request to restart whose instance is ending or gone: without it nothing might follow.
+    restart_request: str = ""
     node: str = ""
     # Its run strategy keeps it off (`off`), and nothing of it runs any more (`halted`).
     off: bool = False
@@ -57,6 +59,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     running: bool = False
     paused: bool = False
     migrating: bool = False
+    # Nothing of it runs, because it failed before and waits until it is tried again.
+    waits_to_retry: bool = False
     # Failures to start in a row, and since when.
     failures: int = 0
     failing_since: float = 0.0
@@ -108,6 +112,7 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         updated=_moment_of(machine.annotations.get(labels.POOL_UPDATED, "")),
         instance_uid=alive.uid if alive is not None else "",
         restarting=alive is not None and want == "replace",
+        restart_request=machine.annotations.get(labels.RESTART_REQUEST, "") if alive is None or alive.being_deleted else "",
         node=(status.node_name if status is not None else None) or "",
         off=off,
         halted=off and alive is None,
@@ -116,6 +121,7 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         running=alive is not None and phase_of(alive) == "Running" and not alive.being_deleted,
         paused=_holds(status, reasons.PAUSED),
         migrating=status is not None and status.migration_state is not None and not status.migration_state.completed,
+        waits_to_retry=alive is None and not off and failure is not None and failure.retry_after_timestamp is not None,
         failures=(failure.consecutive_fail_count or 0) if failure is not None else 0,
         failing_since=_seconds(failure.first_failure_timestamp) if failure is not None else 0.0,
         volume_failed=reason == reasons.DATA_VOLUME_FAILED,

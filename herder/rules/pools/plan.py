@@ -221,8 +221,12 @@ def _removal(member: Member, preserve: bool) -> Remove:
 def _update(snapshot: PoolSnapshot, step: rollout.Step, now: float) -> Update:
     member = step.member
     annotations: Document = {labels.POOL_UPDATED: text_of(moment(now))}
-    if step.effect == "Restart":
-        annotations[labels.RESTART_REQUEST] = member.instance_uid
+    request = member.instance_uid if step.effect == "Restart" else member.restart_request
+    if request:
+        annotations[labels.RESTART_REQUEST] = request
+    if member.waits_to_retry:
+        # How often it failed with another template says nothing about this one: it is tried at once.
+        annotations[labels.START_REQUEST] = f"{step.revision.name} {annotations[labels.POOL_UPDATED]}"
     if step.reprovision:
         annotations[labels.REPROVISION] = ",".join(f"{name}-{member.number}" for name in step.reprovision)
     document = machine_document(snapshot.pool, step.revision, member.number or 0, run=step.run, annotations=annotations)
