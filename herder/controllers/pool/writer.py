@@ -102,7 +102,8 @@ class Writer:
         if found is not None:
             await self._machines.wait_seen(found.metadata.resource_version or "")
             return False
-        made = await self._client.apply(written(MACHINES), key, wanted.document, manager=MANAGER)
+        # Not by force: what came into being since then has another manager, and what it says stays.
+        made = await self._client.apply(written(MACHINES), key, wanted.document, manager=MANAGER, force=False)
         await self._machines.wait_seen(made.metadata.resource_version or "")
         return True
 
