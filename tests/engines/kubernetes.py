@@ -183,6 +183,7 @@ def controller_manager_command(folder: Path, engine: Engine) -> list[str]:
         f"--cluster-signing-cert-file={engine.ca}",
         f"--cluster-signing-key-file={engine.ca.parent / 'ca.key'}",
         "--concurrent-namespace-syncs=10",
+        "--horizontal-pod-autoscaler-sync-period=1s",  # nobody should wait for the usual 15
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
         "--profiling=false",
