@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.engines.api import Api
-from tests.machines.conftest import api, engine, herd
+from tests.machines.conftest import api, engine, herd, movers
 from tests.machines.herd import Herd
 from tests.pools.pool import Pool
 
-__all__ = ["api", "engine", "herd"]
+__all__ = ["api", "engine", "herd", "movers"]
 
 
 @pytest.fixture

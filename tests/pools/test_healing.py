@@ -7,7 +7,7 @@ from tests.engines.resources import CLAIMS, SECRETS
 from tests.engines.watching import Watch, WatchEvent
 from tests.machines.herd import MACHINES, PATIENCE, Json
 from tests.machines.volumes import BLANK, becomes, fetched
-from tests.pools.pool import PING, POOLS, Pool, memory, template, uid
+from tests.pools.pool import FIRST, PING, POOLS, Pool, memory, template, uid
 
 HEALS: Json = {"startupFailureThreshold": 1}
 
@@ -63,6 +63,22 @@ async def test_a_machine_that_does_not_start_is_made_again_with_a_new_disk(pool:
     assert "web-1" in await pool.herd.told("VirtualMachinePool", "Healed", "web")
 
 
+async def test_who_was_healed_and_scaled_in_keeps_nobody_from_being_healed(pool: Pool) -> None:
+    """One at a time: the first is done with as soon as nobody waits for it any more."""
+    await pool.make(2, template(livenessProbe=PING), autohealing=HEALS, maxUnavailable=1)
+    await pool.settled(2)
+    machines = {name: uid(one) for name, one in (await pool.machines()).items()}
+    dead = {"spec": {"template": {"metadata": {"annotations": {labels.SIMULATED + "dies-after": "0s"}}}}}
+    for number in (2, 1):
+        instance = (await pool.uids())[number]
+        await pool.herd.patch(pool.vm(number), {**dead, "metadata": {"annotations": {labels.RESTART_REQUEST: instance}}})
+        await healed(pool, number, machines[pool.vm(number)])
+        if number == 2:
+            await pool.annotate(2, FIRST)
+            await pool.change(replicas=1)
+        await pool.settled(1)
+
+
 async def test_a_data_volume_that_failed_for_good_counts_as_the_threshold_reached(pool: Pool) -> None:
     made_of = template(disk=fetched())
     fails = {labels.SIMULATED + "import-fails": "SourceNotFound", labels.SIMULATED + "import-duration": "50ms"}
@@ -107,7 +123,7 @@ async def test_a_disk_that_came_back_under_a_bad_template_is_not_wiped_either(po
 
     await pool.herd.eventually(proven)
     claim = uid((await pool.api.get(CLAIMS, "disk-1", pool.namespace)).ok)
-    await pool.annotate(1, {labels.SCALE_IN: "first"})
+    await pool.annotate(1, FIRST)
     await pool.change(replicas=1)
     await pool.herd.gone(MACHINES, "web-1")
     await pool.roll(memory("65Mi", fails_at="boot"))
