@@ -48,6 +48,8 @@ class Pools:
         self._metrics = PoolMetrics(kit, self._pools)
         # What was refused, by pool and machine: how often, and the last answer. Lost with the term: then it is tried at once.
         self._refusals: dict[str, dict[str, tuple[int, Refusal]]] = {}
+        # Which spec it was about: a person who has mended the template does not wait.
+        self._refused_at: dict[str, int | None] = {}
         self._shown: dict[str, float] = {}
 
     @classmethod
@@ -72,7 +74,7 @@ class Pools:
         stored = self._pools.stored(key)
         if stored is None:
             return DONE
-        snapshot = self._snapshots.cached(stored, self._refused(stored.uid))
+        snapshot = self._snapshots.cached(stored, self._refused(stored))
         plan = plan_pool(snapshot, self._world.now())
         if stored.deleting:
             self._forget(stored.uid)
@@ -100,7 +102,7 @@ class Pools:
         if stored is None:
             return DONE
         if outcome.acted or stored.version != before.version:
-            plan = plan_pool(self._snapshots.cached(stored, self._refused(stored.uid)), self._world.now())
+            plan = plan_pool(self._snapshots.cached(stored, self._refused(stored)), self._world.now())
         self._forget_refusals(stored.uid, plan.refused)
         waits = [plan.next_look] if plan.next_look is not None else []
         if outcome.conflicts:
@@ -122,11 +124,19 @@ class Pools:
 
     # What was refused.
 
-    def _refused(self, uid: str) -> Mapping[str, Refusal]:
-        return {name: refusal for name, (_, refusal) in self._refusals.get(uid, {}).items()}
+    def _refused(self, stored: Stored[VirtualMachinePool]) -> Mapping[str, Refusal]:
+        if self._refused_at.get(stored.uid) != stored.view.metadata.generation:
+            self._refusals.pop(stored.uid, None)
+        # One that nobody has tried again for so long is wanted no more.
+        oldest = self._world.now() - LONGEST_RETRY
+        known = self._refusals.get(stored.uid, {})
+        for name in [name for name, (_, refusal) in known.items() if refusal.retry < oldest]:
+            del known[name]
+        return {name: refusal for name, (_, refusal) in known.items()}
 
     def _remember(self, stored: Stored[VirtualMachinePool], outcome: Outcome) -> None:
         known = self._refusals.setdefault(stored.uid, {})
+        self._refused_at[stored.uid] = stored.view.metadata.generation
         for name in outcome.succeeded:
             known.pop(name, None)
         for refused in outcome.refused:
@@ -144,6 +154,7 @@ class Pools:
 
     def _forget(self, uid: str) -> None:
         self._refusals.pop(uid, None)
+        self._refused_at.pop(uid, None)
         self._shown.pop(uid, None)
         self._snapshots.forget(uid)
 

@@ -67,7 +67,7 @@ class SnapshotBuilder:
         return msgspec.structs.replace(
             cached,
             members=tuple(sorted(members, key=_by_number)),
-            returned=self._returned(pool, members),
+            returned=self._returned(pool.namespace, members),
             held=frozenset(machine.name for machine in others),
             detached=tuple(machine.name for machine in others if _was_ours(pool.name, machine.labels)),
             living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
@@ -90,18 +90,6 @@ class SnapshotBuilder:
             known = self._templates[uid] = made_of, None if known is None else self._world.now()
         return known[1]
 
-    def _returned(self, pool: VirtualMachinePool, members: Iterable[Member]) -> dict[str, str]:
-        """What is noted on volumes that were kept, of machines that fail and were not ready since."""
-        failing = [member for member in members if member.is_failing and not member.ready_revision]
-        found: dict[str, str] = {}
-        for member in failing:
-            for key in self._volumes.keys_by(BY_OWNER, owned(pool.namespace, member.uid)):
-                volume = view_of(self._volumes.stored(key))
-                noted = volume.annotations.get(labels.READY_REVISION, "") if volume is not None else ""
-                if noted:
-                    found[member.name] = noted
-        return found
-
     def _snapshot(
         self,
         stored: Stored[VirtualMachinePool],
@@ -114,20 +102,20 @@ class SnapshotBuilder:
         pool = stored.view
         spec = part(msgspec.json.decode(stored.raw), "spec")
         template, name_generation = part(spec, "template"), part(spec, "nameGeneration")
-        members = tuple(members)
         numbered = [one for one in others if number_of(pool.name, one.key.name)]
         volumes = tuple(self._owned_volumes(pool))
+        listed = tuple(members)
         return PoolSnapshot(
             pool=pool,
             template=template,
             name_generation=name_generation,
             template_since=self._template_since(pool.uid, (template, name_generation)),
-            members=members,
-            returned=self._returned(pool, members),
+            members=listed,
             held=frozenset(one.key.name for one in numbered),
             detached=tuple(one.key.name for one in numbered if _was_ours(pool.name, one.labels)),
             attachable=attachable,
             volumes=volumes,
+            returned=self._returned(pool.namespace, listed),
             living=self._living(pool.namespace, volumes),
             revisions=tuple(self._known_revisions(pool)),
             nodes=self._members.nodes,
@@ -166,6 +154,19 @@ class SnapshotBuilder:
                     ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
                     references=_references(volume),
                 )
+
+    def _returned(self, namespace: str, members: Iterable[Member]) -> dict[str, str]:
+        """What machines that fail, and have not been ready themselves, were ready on before their volumes were kept."""
+        found: dict[str, str] = {}
+        for member in members:
+            if not member.is_failing or member.ready_revision:
+                continue
+            for key in self._volumes.keys_by(BY_OWNER, owned(namespace, member.uid)):
+                volume = self._volumes.get(key)
+                before = volume.annotations.get(labels.READY_REVISION) if volume is not None else None
+                if before:
+                    found[member.name] = before
+        return found
 
     def _living(self, namespace: str, volumes: tuple[OwnedVolume, ...]) -> frozenset[str]:
         """Of the machines that control these volumes, those that are not being deleted."""

@@ -15,7 +15,7 @@ from herder.rules.pools.member import Member
 class Availability(msgspec.Struct, frozen=True):
     ready: int
     available: int
-    # Not Ready, or not for long enough, or not there at all. Machines that are kept off are not missed.
+    # Not Ready, or not for long enough, or not there at all. Who is off is not missed; who is being stopped is, until then.
     unavailable: int
     # When the next one becomes available by time alone.
     next_look: float | None = None
@@ -38,7 +38,7 @@ def count(members: Iterable[Member], replicas: int, min_ready: float, now: float
             ready += 1
             left = member.ready_since + min_ready - now
             soonest = left if soonest is None else min(soonest, left)
-        if not member.off:
+        if not member.halted:
             unavailable += 1
     return Availability(ready, available, unavailable + max(0, replicas - present), soonest)
 

@@ -40,24 +40,24 @@ def heal(
     members: Sequence[Member],
     ready_before: Mapping[str, str],
     nodes: Mapping[str, NodeState],
-    missing: Container[str],
     now: float,
+    burst: int = defaults.POOL_BURST,
+    left_alone: Container[str] = (),
 ) -> Healing:
-    """`ready_before`: of machines that came back with their volumes, what they were ready on before. `missing`: names of machines
-    that are to be made."""
+    """`ready_before`: of machines that came back with their volumes, what they were ready on before. `burst`: how many more may be
+    on their way at once. `left_alone`: uids of machines that are not healed now, whatever they have."""
     known = {one.name: one for one in (pool.status.healing if pool.status else None) or ()}
     by_name = {member.name: member for member in members}
-    records = {
-        name: _sane(record, now)
-        for name, record in known.items()
-        if not (_recovered(by_name.get(name), now) or _was_scaled_in(record, name in by_name or name in missing, now))
-    }
-    waits = [_forgotten_at(by_name[name]) - now for name in records if name in by_name and by_name[name].ready]
+    sane = {name: _sane(record, now) for name, record in known.items()}
+    records = {name: record for name, record in sane.items() if not _is_over(record, by_name.get(name), now)}
+    waits = [until - now for name, record in records.items() if (until := _over_at(record, by_name.get(name))) is not None]
     settings = pool.spec.autohealing
     healed: list[Member] = []
     if settings is not None and not pool.spec.paused:
-        slots = max_unavailable(pool) - sum(_in_treatment(name, by_name.get(name), missing, settings) for name in records)
+        slots = min(burst, max_unavailable(pool) - _treated(pool, records, by_name, settings))
         for member in members:
+            if member.uid in left_alone:
+                continue
             due = _due(member, settings, ready_before.get(member.name, ""), nodes.get(member.node), records.get(member.name), now)
             if due is None:
                 continue
@@ -80,6 +80,9 @@ def _due(
     """When it is to be healed; None for who is not."""
     if not is_sick(member, settings) or member.deleting or member.ready or member.number is None:
         return None
+    if member.off and not member.volume_failed:
+        # Somebody has switched it off: it fails no more.
+        return None
     if node is not None and not node.answers:
         return None
     if is_spared(member, ready_before):
@@ -98,32 +101,34 @@ def is_sick(member: Member, settings: Autohealing) -> bool:
 
 
 def is_spared(member: Member, ready_before: str) -> bool:
-    """It was ready on another revision than the one that it fails on: the template is at fault, and not its disk."""
+    """It was ready, and not the disk is known to be at fault: it fails on another revision than that, or has failed since before it
+    was brought back to that one, or cannot get a volume that it once had."""
     before = member.ready_revision or ready_before
-    return bool(before) and before != member.revision
+    return bool(before) and (before != member.revision or member.volume_failed or member.failing_since < member.updated)
 
 
-def _in_treatment(name: str, member: Member | None, missing: Container[str], settings: Autohealing) -> bool:
-    """It is going, or to be made again, or made again and not yet known to be well or sick."""
-    if member is None:
-        return name in missing
-    if member.deleting:
-        return True
-    return not member.ready and not member.off and not is_sick(member, settings)
+def _treated(
+    pool: VirtualMachinePool, records: Mapping[str, HealingRecord], members: Mapping[str, Member], settings: Autohealing
+) -> int:
+    """How many are in treatment: gone, and to be made again, or made again and not yet known to be well or sick. Who is gone and
+    has no place any more is waited for by nobody."""
+    missing = pool.spec.replicas - sum(not member.deleting for member in members.values())
+    gone = sum(name not in members or members[name].deleting for name in records)
+    back = [members[name] for name in records if name in members and not members[name].deleting]
+    return min(gone, max(0, missing)) + sum(not one.ready and not one.off and not is_sick(one, settings) for one in back)
 
 
-def _recovered(member: Member | None, now: float) -> bool:
-    return member is not None and member.ready and _forgotten_at(member) <= now
+def _is_over(record: HealingRecord, member: Member | None, now: float) -> bool:
+    until = _over_at(record, member)
+    return until is not None and until <= now
 
 
-def _was_scaled_in(record: HealingRecord, expected: bool, now: float) -> bool:
-    """And long ago: one that comes back sooner goes on where it was."""
-    healed = record.last_healed_time
-    return not expected and (healed is None or healed.timestamp() + FORGOTTEN_AFTER <= now)
-
-
-def _forgotten_at(member: Member) -> float:
-    return member.ready_since + FORGOTTEN_AFTER
+def _over_at(record: HealingRecord, member: Member | None) -> float | None:
+    """When the record goes; None while it is not known: the machine is there, and not ready."""
+    if member is not None:
+        return member.ready_since + FORGOTTEN_AFTER if member.ready else None
+    retry = record.retry_after_time
+    return (retry.timestamp() if retry is not None else 0.0) + FORGOTTEN_AFTER
 
 
 def _sane(record: HealingRecord, now: float) -> HealingRecord:

@@ -47,8 +47,11 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     instance_uid: str = ""
     # Its instance is alive and on its way out, so that another one can follow.
     restarting: bool = False
-    # The request to restart whose instance is ending or gone: without it nothing might follow.
+    # It is alive and being deleted already.
+    ending: bool = False
+    # What was asked for before: uid of the instance to replace, and names in the template of volumes to make again.
     restart_request: str = ""
+    reprovision: tuple[str, ...] = ()
     node: str = ""
     # Its run strategy keeps it off (`off`), and nothing of it runs any more (`halted`).
     off: bool = False
@@ -112,7 +115,9 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         updated=_moment_of(machine.annotations.get(labels.POOL_UPDATED, "")),
         instance_uid=alive.uid if alive is not None else "",
         restarting=alive is not None and want == "replace",
-        restart_request=machine.annotations.get(labels.RESTART_REQUEST, "") if alive is None or alive.being_deleted else "",
+        ending=alive is not None and alive.being_deleted,
+        restart_request=machine.annotations.get(labels.RESTART_REQUEST, ""),
+        reprovision=_without_postfix(machine.annotations.get(labels.REPROVISION, ""), number_of(pool, machine.name)),
         node=(status.node_name if status is not None else None) or "",
         off=off,
         halted=off and alive is None,
@@ -129,6 +134,12 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         ready_revision=(machine.status.ready_revision if machine.status else None) or "",
         run=_run_field(machine),
     )
+
+
+def _without_postfix(names: str, number: int | None) -> tuple[str, ...]:
+    """A list of DataVolumes as their template calls them."""
+    postfix = f"-{number}"
+    return tuple(name.removesuffix(postfix) for name in names.split(",") if name.endswith(postfix))
 
 
 def _run_field(machine: VirtualMachine) -> RunField | None:

@@ -16,7 +16,7 @@ from herder.rules.pools.preservation import Release
 from herder.rules.pools.revisions import Revision
 from herder.rules.pools.rollout import Effect
 from herder.rules.pools.selection import Inputs
-from herder.rules.pools.snapshot import Attachable, PoolSnapshot
+from herder.rules.pools.snapshot import Attachable, PoolSnapshot, Refusal
 from herder.rules.pools.status import Standing, status_of
 from herder.rules.pools.template import machine_document, owner_reference
 
@@ -40,6 +40,8 @@ class Update(msgspec.Struct, frozen=True):
     effect: Effect
     # Before it can be applied: `running` said as `runStrategy`, which changes nothing but the word.
     reword: Document | None = None
+    # Volumes are wiped and made again.
+    wipes: bool = False
 
 
 class Remove(msgspec.Struct, frozen=True):
@@ -80,7 +82,7 @@ class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def destroys(self) -> bool:
         """Whether something is deleted or wiped: then machines are listed live first."""
-        return bool(self.heal or self.remove)
+        return bool(self.heal or self.remove or any(one.wipes for one in self.update))
 
 
 def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
@@ -91,32 +93,33 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     wanted, known, stored = _revisions(snapshot)
     ours = tuple(member for member in snapshot.members if member.number is not None)
     staying = tuple(member for member in ours if not member.deleting)
-    inputs = Inputs(snapshot.nodes, wanted.name)
     course = rollout.course(pool, wanted, known, staying, now)
+    inputs = Inputs(snapshot.nodes, course.target.name)
     if pool.spec.paused:
         return _paused(snapshot, wanted, course, staying, now)
-    missing = scale.missing(snapshot)
-    names = frozenset(machine_name(pool.name, number) for number in missing)
-    treated = healing.heal(pool, ours, preservation.was_ready_on(snapshot), snapshot.nodes, names, now)
-    healed = {member.uid for member in treated.healed}
     burst = max(0, snapshot.burst - sum(member.in_flight for member in ours))
-    well = tuple(member for member in staying if member.uid not in healed)
-    taken = scale.scale_in(pool, well, inputs, burst)
+    # Who scales in sees that machine go that was chosen, even while others are healed.
+    taken = scale.scale_in(pool, staying, inputs, burst)
     gone = {member.uid for member in taken.taken}
-    kept = tuple(member for member in well if member.uid not in gone)
     burst = max(0, burst - sum(not member.in_flight for member in taken.taken))
+    ready_before = preservation.was_ready_on(snapshot)
+    outlived = preservation.outlived(snapshot)
+    treated = healing.heal(pool, ours, ready_before, snapshot.nodes, now, burst, left_alone=gone | outlived)
+    healed = {member.uid for member in treated.healed}
+    burst = max(0, burst - sum(not member.in_flight for member in treated.healed))
+    kept = tuple(member for member in staying if member.uid not in gone and member.uid not in healed)
     counts = availability.count(kept, pool.spec.replicas, availability.min_ready_seconds(pool), now)
     steps = rollout.steps(pool, course, known, _not_refused(snapshot, kept, now), counts, inputs, burst, now)
     unsettled = rollout.unsettled(snapshot.template_since, now)
     if unsettled > 0:
         steps = tuple(step for step in steps if step.effect == "InPlace")
     burst = max(0, burst - sum(not step.member.in_flight for step in steps))
-    numbers = scale.scale_out(snapshot, missing, now, burst)
+    numbers = scale.scale_out(snapshot, now, burst)
     preserving = gone if preservation.keeps_volumes(pool) else set[str]()
     releases = preservation.releases(snapshot, preserving)
-    standing = Standing(staying, wanted, course, counts, treated, taken.left)
-    due = names.union((one.name for one in releases), (one.name for one in snapshot.attachable), (one.name for one in taken.taken))
-    snapshot = _with_what_still_matters(snapshot, course, known, due)
+    others = (one.name for one in (*releases, *snapshot.attachable, *taken.taken))
+    refused = _refused(snapshot, kept, (*numbers.refused, *others))
+    standing = Standing(staying, wanted, course, counts, treated, taken.left, refused)
     return PoolPlan(
         create_revision=None if stored else revisions.revision_document(pool, wanted, revisions.next_number(snapshot.revisions)),
         renumber=_renumbered(snapshot, wanted, known) if stored else None,
@@ -126,17 +129,17 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
         heal=tuple(_removal(member, False) for member in treated.healed),
         remove=tuple(_removal(member, bool(preserving)) for member in taken.taken),
         update=tuple(_update(snapshot, step, now) for step in steps),
-        create=_creations(snapshot, course, numbers.numbers, _fresh(steps, course), now),
+        create=_creations(snapshot, course, numbers.numbers, sum(step.is_fresh for step in steps), now),
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
-        refused=frozenset(snapshot.refusals),
+        refused=frozenset(refused),
         next_look=_soonest(
             course.next_look,
             unsettled if unsettled > 0 else None,
             treated.next_look,
             counts.next_look,
             numbers.next_look,
-            *(refusal.retry - now for refusal in snapshot.refusals.values() if refusal.retry > now),
+            *(refusal.retry - now for refusal in refused.values() if refusal.retry > now),
         ),
     )
 
@@ -145,9 +148,9 @@ def _paused(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course, st
     """Nothing is done; what there is is shown."""
     pool = snapshot.pool
     counts = availability.count(staying, pool.spec.replicas, availability.min_ready_seconds(pool), now)
-    treated = healing.heal(pool, (), {}, {}, frozenset(member.name for member in staying), now)
+    treated = healing.heal(pool, staying, {}, {}, now)
     surplus = max(0, len(staying) - pool.spec.replicas)
-    standing = Standing(staying, wanted, course, counts, treated, surplus)
+    standing = Standing(staying, wanted, course, counts, treated, surplus, snapshot.refusals)
     return PoolPlan(
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
@@ -160,8 +163,8 @@ def _revisions(snapshot: PoolSnapshot) -> tuple[Revision, dict[str, Revision], b
     """That of the template, all by name, and whether that of the template is stored."""
     wanted = revisions.wanted_revision(snapshot.pool, snapshot.template, snapshot.name_generation)
     known = {one.name: one for one in snapshot.revisions}
-    found = known.get(wanted.name)
-    if found is not None and revisions.same_content(found, wanted):
+    found = revisions.known_as(snapshot.pool, wanted, known)
+    if found is not None:
         return found, known, True
     return wanted, {**known, wanted.name: wanted}, False
 
@@ -181,30 +184,15 @@ def _in_use(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course) ->
     return frozenset(used)
 
 
-def _with_what_still_matters(
-    snapshot: PoolSnapshot, course: rollout.Course, known: dict[str, Revision], due: frozenset[str]
-) -> PoolSnapshot:
-    """Without refusals of what nobody asks for any more. `due`: names of all but machines to be updated."""
-    if not snapshot.refusals:
-        return snapshot
-    updates = rollout.strategy_of(snapshot.pool) != "Unmanaged"
-    outdated = {
-        member.name
-        for member in snapshot.members
-        if updates and member.name in snapshot.refusals and rollout.step_of(snapshot.pool, member, course.target, known) is not None
-    }
-    left = {name: refusal for name, refusal in snapshot.refusals.items() if name in due or name in outdated}
-    return msgspec.structs.replace(snapshot, refusals=left)
-
-
-def _fresh(steps: Sequence[rollout.Step], course: rollout.Course) -> int:
-    """How many get the target now that did not have it: they count against a limit, as new machines do."""
-    return sum(step.member.revision != course.target.name for step in steps)
-
-
 def _not_refused(snapshot: PoolSnapshot, members: Sequence[Member], now: float) -> list[Member]:
     later = {name for name, refusal in snapshot.refusals.items() if refusal.retry > now}
     return [member for member in members if member.name not in later]
+
+
+def _refused(snapshot: PoolSnapshot, members: Sequence[Member], wanted: Sequence[str]) -> dict[str, Refusal]:
+    """What was refused to machines that there are, or should be: that of others matters to nobody any more."""
+    names = {member.name for member in members}.union(wanted)
+    return {name: refusal for name, refusal in snapshot.refusals.items() if name in names}
 
 
 def _adoption(one: Attachable, snapshot: PoolSnapshot) -> Adopt:
@@ -221,9 +209,8 @@ def _removal(member: Member, preserve: bool) -> Remove:
 def _update(snapshot: PoolSnapshot, step: rollout.Step, now: float) -> Update:
     member = step.member
     annotations: Document = {labels.POOL_UPDATED: text_of(moment(now))}
-    request = member.instance_uid if step.effect == "Restart" else member.restart_request
-    if request:
-        annotations[labels.RESTART_REQUEST] = request
+    if step.restart:
+        annotations[labels.RESTART_REQUEST] = step.restart
     if member.waits_to_retry:
         # How often it failed with another template says nothing about this one: it is tried at once.
         annotations[labels.START_REQUEST] = f"{step.revision.name} {annotations[labels.POOL_UPDATED]}"
@@ -231,7 +218,14 @@ def _update(snapshot: PoolSnapshot, step: rollout.Step, now: float) -> Update:
         annotations[labels.REPROVISION] = ",".join(f"{name}-{member.number}" for name in step.reprovision)
     document = machine_document(snapshot.pool, step.revision, member.number or 0, run=step.run, annotations=annotations)
     return Update(
-        member.name, member.uid, member.resource_version, step.revision.name, document, step.effect, _reworded(member.run, step.run)
+        name=member.name,
+        uid=member.uid,
+        resource_version=member.resource_version,
+        revision=step.revision.name,
+        document=document,
+        effect=step.effect,
+        reword=_reworded(member.run, step.run),
+        wipes=bool(step.reprovision),
     )
 
 
@@ -245,13 +239,13 @@ def _reworded(own: RunField | None, wanted: RunField | None) -> Document | None:
 def _creations(
     snapshot: PoolSnapshot, course: rollout.Course, numbers: Sequence[int], updated: int, now: float
 ) -> tuple[Create, ...]:
-    """`updated`: how many machines get the rollout's revision at the same time."""
+    """`updated`: how many get the revision in this plan before them."""
     pool = snapshot.pool
     kept = preservation.preserved_states(snapshot)
     annotations = {labels.POOL_UPDATED: text_of(moment(now))}
     made: list[Create] = []
-    for place, number in enumerate(numbers, updated):
-        revision, name = course.for_new(place), machine_name(pool.name, number)
+    for place, number in enumerate(numbers):
+        revision, name = course.for_new(updated + place), machine_name(pool.name, number)
         made.append(Create(name, revision.name, machine_document(pool, revision, number, annotations=annotations), name in kept))
     return tuple(made)
 

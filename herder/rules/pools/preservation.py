@@ -63,6 +63,11 @@ def releases(snapshot: PoolSnapshot, preserving: Container[str]) -> tuple[Releas
     )
 
 
+def outlived(snapshot: PoolSnapshot) -> frozenset[str]:
+    """uids of machines that would leave a volume behind if they went now."""
+    return frozenset(volume.controller for volume in snapshot.volumes if volume.controller and not volume.deleting)
+
+
 def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
     """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept or came back."""
     kept = {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}

@@ -13,8 +13,11 @@ from herder.api.kinds import VirtualMachinePool
 from herder.api.reading import part
 from herder.rules.machines.children import template_hash
 from herder.rules.plans import Delete, Document
+from herder.rules.pools.references import instance_spec
 
 _HASH = 10
+# Of the names that one content may have had: more than ever happen by chance.
+MOST_COLLISIONS = 8
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,12 +46,13 @@ def revision_name(pool: str, content: Document, collisions: int) -> str:
 
 def revision_of(name: str, content: Document, *, uid: str = "", resource_version: str = "", number: int = 0) -> Revision:
     template, name_generation = part(content, "spec", "template"), part(content, "spec", "nameGeneration")
-    key = template_hash({"spec": {"template": part(template, "spec", "template")}})
+    # As one and the same machine would have it: names may change with the flags, or with the DataVolumes beside it.
+    instance = {**part(template, "spec", "template"), "spec": instance_spec(template, name_generation, 0)}
     return Revision(
         name=name,
         template=template,
         name_generation=name_generation,
-        instance_key=f"{key}/{msgspec.json.encode(name_generation, order='deterministic').decode()}",
+        instance_key=template_hash({"spec": {"template": instance}}),
         uid=uid,
         resource_version=resource_version,
         number=number,
@@ -75,9 +79,20 @@ def wanted_revision(pool: VirtualMachinePool, template: Document, name_generatio
 
 def is_genuine(pool: VirtualMachinePool, revision: Revision) -> bool:
     """Its name follows from its content: nobody has put another template under the name of one that was judged."""
-    content = content_of(revision.template, revision.name_generation)
-    most = (pool.status.collision_count if pool.status else None) or 0
-    return any(revision_name(pool.name, content, collisions) == revision.name for collisions in range(min(most, 8) + 1))
+    return revision.name in _names(pool, content_of(revision.template, revision.name_generation))
+
+
+def known_as(pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, Revision]) -> Revision | None:
+    """The stored revision of this content: under its name, or under the one that it had before the name of another was taken."""
+    content = content_of(wanted.template, wanted.name_generation)
+    found = (known.get(name) for name in _names(pool, content))
+    return next((one for one in found if one is not None and same_content(one, wanted)), None)
+
+
+def _names(pool: VirtualMachinePool, content: Document) -> list[str]:
+    """All that this content may have, that of today first."""
+    collisions = (pool.status.collision_count if pool.status else None) or 0
+    return [revision_name(pool.name, content, times) for times in (collisions, *range(min(collisions, MOST_COLLISIONS)))]
 
 
 def same_content(one: Revision, other: Revision) -> bool:

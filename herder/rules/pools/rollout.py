@@ -20,7 +20,7 @@ from herder.rules.pools.availability import Availability, is_available, max_unav
 from herder.rules.pools.member import Member, RunField
 from herder.rules.pools.revisions import Revision
 from herder.rules.pools.selection import Inputs, ordered
-from herder.rules.pools.template import in_words_of, is_off, run_field, volume_changes
+from herder.rules.pools.template import in_words_of, is_off, run_field, same_run, volume_changes
 
 # Nobody is restarted for a template that people take back at once.
 SETTLES_IN = 1.0
@@ -44,7 +44,7 @@ class Course(msgspec.Struct, frozen=True):
     next_look: float | None = None
 
     def for_new(self, nth: int) -> Revision:
-        """The revision of the nth further machine, from 0."""
+        """The revision of the nth machine that gets one in this plan, from 0."""
         if self.state in ("Halted", "Paused"):
             return self.last_good
         return self.target if self.room is None or nth < self.room else self.last_good
@@ -60,6 +60,13 @@ class Step(msgspec.Struct, frozen=True):
     run: RunField | None = None
     # Names in the template of volumes that are wiped and made again.
     reprovision: tuple[str, ...] = ()
+    # uid of the instance that is to be replaced.
+    restart: str = ""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Who has the revision already, and only needs its restart, is counted already."""
+        return self.member.revision != self.revision.name
 
 
 def strategy_of(pool: VirtualMachinePool) -> Strategy:
@@ -92,8 +99,8 @@ def course(
     rolls_back = (settings.on_failure or defaults.ON_FAILURE) == "Rollback" and good.name != wanted.name
     if failed and rolls_back:
         return Course("RolledBack", good, good, None)
-    current = pool.status.current_revision if pool.status else None
-    goes_on = current != wanted.name or any(member.revision != wanted.name for member in members)
+    rolled_out = pool.status is not None and pool.status.current_revision == wanted.name
+    goes_on = not rolled_out or any(not is_updated(member, wanted.name) for member in members)
     stuck, look = _stuck(pool, wanted, members, now) if goes_on else (None, None)
     if stuck is not None or (failed and not _works_after_all(pool, wanted, members, now)):
         return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)
@@ -178,16 +185,24 @@ def steps(
         return ()
     if strategy_of(pool) == "Opportunistic":
         outdated = [member for member in members if member.revision != course.target.name]
-        return tuple(_opportunistic(member, course.target, known) for member in outdated[:burst])
-    pending = [step for member in members if (step := step_of(pool, member, course.target, known)) is not None]
-    in_place = [step for step in pending if step.effect == "InPlace"][:burst]
-    taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], availability, inputs, burst, now)
+        return tuple(_within_burst([_opportunistic(member, course.target, known) for member in outdated], burst))
+    if proactive(pool).paused:
+        return ()
+    pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
+    in_place = _within_burst([step for step in pending if step.effect == "InPlace"], burst)
+    left = burst - sum(not step.member.in_flight for step in in_place)
+    taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], availability, inputs, left, now)
     chosen = [*in_place, *taking]
     if course.room is None:
         return tuple(chosen)
-    # Who has the revision already, and only needs its restart, is counted already.
-    fresh = [step for step in chosen if step.member.revision != course.target.name][: course.room]
-    return tuple(step for step in chosen if step.member.revision == course.target.name or step in fresh)
+    allowed = {step.member.uid for step in [step for step in chosen if step.is_fresh][: course.room]}
+    return tuple(step for step in chosen if not step.is_fresh or step.member.uid in allowed)
+
+
+def _within_burst(steps: Sequence[Step], burst: int) -> list[Step]:
+    """What is on its way already counts already, and is helped even where nothing else may be begun."""
+    begun = {step.member.uid for step in [step for step in steps if not step.member.in_flight][:burst]}
+    return [step for step in steps if step.member.in_flight or step.member.uid in begun]
 
 
 def _within_budget(
@@ -198,9 +213,8 @@ def _within_budget(
     free, cost = max_unavailable(pool) - availability.unavailable, min_ready_seconds(pool)
     taken: list[Step] = []
     for member in [one for one in order if not one.ready] + [one for one in order if one.ready]:
-        # What is on its way already counts already.
-        if burst - (0 if member.in_flight else 1) < 0:
-            break
+        if not member.in_flight and burst <= 0:
+            continue
         if member.ready:
             # One that is ready and not for long enough is counted as unavailable already, and must not be the one too many either.
             price = 1 if is_available(member, cost, now) else 0
@@ -218,7 +232,7 @@ def _opportunistic(member: Member, target: Revision, known: Mapping[str, Revisio
     return Step(member, target, "InPlace", member.run if is_off(run) and not member.off else run)
 
 
-def step_of(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
+def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
     """None for who is up to date, or will be without our doing."""
     has = known.get(member.instance_revision)
     runs = bool(member.instance_uid)
@@ -226,25 +240,46 @@ def step_of(pool: VirtualMachinePool, member: Member, target: Revision, known: M
     outdated_instance = runs and not member.restarting and (has is None or has.instance_key != target.instance_key)
     if member.revision == target.name:
         # Written before, and its instance is still another one: it came between our look and our request, or nobody asked.
-        return Step(member, target, "Restart", member.run) if outdated_instance and not member.off else None
+        if not outdated_instance or member.off:
+            return None
+        return Step(member, target, "Restart", member.run, _still_wiped(pool, member), member.instance_uid)
     run = _run(member, target, known)
     wiped = _reprovisioned(pool, member, target, known)
     if is_off(run) and not member.off:
         return Step(member, target, "Stop", run, wiped)
-    return Step(member, target, "Restart" if not member.off and (outdated_instance or (wiped and runs)) else "InPlace", run, wiped)
+    if not member.off and (outdated_instance or (wiped and runs)):
+        return Step(member, target, "Restart", run, wiped, member.instance_uid)
+    return Step(member, target, "InPlace", run, wiped, _asked_before(member, target, known))
+
+
+def _asked_before(member: Member, target: Revision, known: Mapping[str, Revision]) -> str:
+    """A request of ours that nobody has acted upon yet, or not to the end, stays; unless what runs is what is wanted again."""
+    has = known.get(member.instance_revision)
+    fits = has is not None and has.instance_key == target.instance_key
+    return "" if member.restarting and fits and not member.ending else member.restart_request
 
 
 def _run(member: Member, target: Revision, known: Mapping[str, Revision]) -> RunField | None:
     """What the template says only where that has changed: a machine that somebody started or stopped by hand stays so."""
     before = known.get(member.revision)
     wanted = run_field(target.template)
-    if before is None or wanted is None or run_field(before.template) == wanted:
+    if before is None or wanted is None or same_run(run_field(before.template), wanted):
         return member.run or wanted
     return in_words_of(member.run, wanted)
 
 
 def _reprovisioned(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> tuple[str, ...]:
+    """What differs now, and what was asked for before and may not have been done yet: whoever does it wipes only what differs."""
     before = known.get(member.revision)
-    if (proactive(pool).volumes or defaults.CHANGED_VOLUMES) != "Reprovision" or before is None:
-        return ()
-    return volume_changes(before.template, target.template)
+    asked = _still_wiped(pool, member)
+    if not _reprovisions(pool) or before is None:
+        return asked
+    return tuple(dict.fromkeys((*asked, *volume_changes(before.template, target.template))))
+
+
+def _still_wiped(pool: VirtualMachinePool, member: Member) -> tuple[str, ...]:
+    return member.reprovision if _reprovisions(pool) else ()
+
+
+def _reprovisions(pool: VirtualMachinePool) -> bool:
+    return (proactive(pool).volumes or defaults.CHANGED_VOLUMES) == "Reprovision"

@@ -24,7 +24,9 @@ class ScaleIn(msgspec.Struct, frozen=True):
 
 class ScaleOut(msgspec.Struct, frozen=True):
     numbers: tuple[int, ...] = ()
-    # When a name that was refused is tried again.
+    # Names that were refused, and are wanted still.
+    refused: tuple[str, ...] = ()
+    # When the first of them is tried again.
     next_look: float | None = None
 
 
@@ -60,27 +62,28 @@ def _policy(strategy: ScaleInStrategy | None) -> SelectionPolicy | None:
     return strategy.proactive.selection_policy if strategy is not None and strategy.proactive is not None else None
 
 
-def missing(snapshot: PoolSnapshot) -> tuple[int, ...]:
-    """Numbers of machines that are to be made. One that is being deleted holds its place as well as its name, unless its node does
-    not answer."""
+def scale_out(snapshot: PoolSnapshot, now: float, burst: int) -> ScaleOut:
+    """A machine that is being deleted holds its place as well as its name, unless its node does not answer."""
     pool = snapshot.pool
     ours = [member for member in snapshot.members if member.number is not None]
     places = sum(not member.deleting or _will_go(member, snapshot.nodes.get(member.node)) for member in ours)
-    taken = snapshot.held.union(member.name for member in ours)
-    return tuple(islice(free_numbers(pool.name, taken), max(0, pool.spec.replicas - places)))
-
-
-def scale_out(snapshot: PoolSnapshot, wanted: Sequence[int], now: float, burst: int) -> ScaleOut:
-    """Of the numbers that are missing, those that are made now."""
+    wanted = pool.spec.replicas - places
+    if wanted <= 0:
+        return ScaleOut()
+    taken = snapshot.held.union(member.name for member in snapshot.members)
     numbers: list[int] = []
+    refused: list[str] = []
     soonest: float | None = None
-    for number in wanted:
-        refusal = snapshot.refusals.get(machine_name(snapshot.pool.name, number))
+    for number in islice(free_numbers(pool.name, taken), wanted):
+        name = machine_name(pool.name, number)
+        refusal = snapshot.refusals.get(name)
+        if refusal is not None:
+            refused.append(name)
         if refusal is not None and refusal.retry > now:
             soonest = refusal.retry - now if soonest is None else min(soonest, refusal.retry - now)
         elif len(numbers) < burst:
             numbers.append(number)
-    return ScaleOut(tuple(numbers), soonest)
+    return ScaleOut(tuple(numbers), tuple(refused), soonest)
 
 
 def _will_go(member: Member, node: NodeState | None) -> bool:

@@ -57,13 +57,13 @@ class PoolSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     detached: tuple[str, ...] = ()
     attachable: tuple[Attachable, ...] = ()
     volumes: tuple[OwnedVolume, ...] = ()
+    # Of failing machines that took their volumes back: what they were ready on before.
+    returned: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     # uids of all machines that exist and are not being deleted: who controls a volume may be a machine that was detached.
     living: frozenset[str] = frozenset()
     revisions: tuple[Revision, ...] = ()
     nodes: Mapping[str, NodeState] = msgspec.field(default_factory=dict[str, NodeState])
     # When the template was first seen as it is; None where that is long ago.
     template_since: float | None = None
-    # Of machines that fail and were given back their volumes: the revision that they were ready on before.
-    returned: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     refusals: Mapping[str, Refusal] = msgspec.field(default_factory=dict[str, Refusal])
     burst: int = defaults.POOL_BURST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from herder.rules.pools.member import Member
 from herder.rules.pools.preservation import preserved_states, state_preservation, was_ready_on
 from herder.rules.pools.revisions import Revision
 from herder.rules.pools.rollout import Course, awaited, is_updated, proactive, strategy_of
-from herder.rules.pools.snapshot import PoolSnapshot
+from herder.rules.pools.snapshot import PoolSnapshot, Refusal
 
 MOST_DETACHED = 256
 # Of the machines that a sentence could name.
@@ -31,6 +31,8 @@ class Standing(msgspec.Struct, frozen=True):
     availability: Availability
     healing: Healing
     surplus: int
+    # What was refused to machines that there are, or should be.
+    refusals: Mapping[str, Refusal]
 
 
 def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Document:
@@ -91,7 +93,7 @@ def _conditions(snapshot: PoolSnapshot, standing: Standing, current: str | None)
         found.append(
             condition(reasons.PAUSED, True, reasons.PAUSED, "spec.paused is true: nothing is created, deleted, rolled or healed")
         )
-    failure = _replica_failure(snapshot, standing)
+    failure = _replica_failure(standing)
     if failure is not None:
         found.append(failure)
     strange = [member.name for member in snapshot.members if member.number is None]
@@ -154,8 +156,8 @@ def _held_up(standing: Standing) -> str:
     return said + (f"; waiting for migrations of {named(migrating)}" if migrating else "")
 
 
-def _replica_failure(snapshot: PoolSnapshot, standing: Standing) -> Document | None:
-    refused = [f"{name}: {refusal.message}" for name, refusal in sorted(snapshot.refusals.items())]
+def _replica_failure(standing: Standing) -> Document | None:
+    refused = [f"{name}: {refusal.message}" for name, refusal in sorted(standing.refusals.items())]
     if refused:
         return condition(reasons.REPLICA_FAILURE, True, reasons.FAILED_CREATE, named(refused, "; ")[:2000])
     foreign = [f"{member.name}: {member.volume_not_owned}" for member in standing.staying if member.volume_not_owned]

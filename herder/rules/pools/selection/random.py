@@ -20,4 +20,4 @@ def _missed(member: Member, inputs: Inputs) -> int:
         return 0
     if not member.ready:
         return 1 if member.failures or member.volume_failed else 2
-    return 3 if inputs.revision not in (member.revision, member.instance_revision) else 4
+    return 3 if member.instance_revision != inputs.revision else 4

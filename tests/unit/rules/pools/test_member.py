@@ -1,0 +1,84 @@
+"""One machine of a pool, as far as the pool has to know it."""
+
+from typing import Any
+
+import pytest
+
+from herder.rules.pools.member import Member, member_of
+from tests.unit.rules.machines import instance, instance_view, later, machine, machine_view
+
+from .things import NOW
+
+
+def seen(document: dict[str, Any], instance_document: dict[str, Any] | None = None) -> Member:
+    found = instance_view(instance_document) if instance_document is not None else None
+    return member_of("web", machine_view(document), found)
+
+
+READY = [{"type": "Ready", "status": "True", "lastTransitionTime": later(-60)}]
+
+
+def test_a_machine_is_ready_by_its_instance_and_since_when_it_says() -> None:
+    one = seen(machine(), instance("Running", conditions=READY, nodeName="node-1"))
+    assert (one.ready, one.ready_since, one.running, one.node, one.off, one.in_flight) == (
+        True,
+        NOW - 60,
+        True,
+        "node-1",
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "alive"),
+    [
+        (machine(annotations={"herder.dev/restart-requested": "aaaaaaaa-0001"}), instance("Running", conditions=READY)),
+        (machine(), instance("Running", conditions=READY, deleted=True)),
+        (machine(runStrategy="Halted"), instance("Running", conditions=READY)),
+        (machine(), instance("Running", conditions=READY, owner="somebody-else")),
+        (machine(), instance("Failed", conditions=READY)),
+        (machine(), None),
+    ],
+    ids=["restart asked for", "being deleted", "to be stopped", "not its own", "ended", "none"],
+)
+def test_a_machine_whose_instance_goes_or_is_not_there_is_not_ready(document: dict[str, Any], alive: Any) -> None:
+    assert not seen(document, alive).ready
+
+
+@pytest.mark.parametrize(
+    ("document", "found", "off", "is_halted"),
+    [
+        (machine(runStrategy="Halted"), None, True, True),
+        (machine(runStrategy="Halted"), instance("Running"), True, False),
+        (machine(runStrategy="Manual"), None, True, True),
+        (machine(runStrategy="Manual"), instance("Running"), False, False),
+        (machine(runStrategy="Always"), None, False, False),
+        (machine(runStrategy="Always"), instance("Failed"), False, False),
+        (machine(runStrategy="Once", status={"lastInstanceUID": "aaaaaaaa-0001"}), instance("Succeeded"), True, True),
+        (machine(running=False), None, True, True),
+    ],
+)
+def test_a_machine_is_off_as_its_run_strategy_says_and_halted_once_nothing_runs(
+    document: dict[str, Any], found: Any, off: bool, is_halted: bool
+) -> None:
+    one = seen(document, found)
+    assert (one.off, one.halted) == (off, is_halted)
+
+
+def test_what_was_asked_for_before_is_known() -> None:
+    asked = {"herder.dev/restart-requested": "x", "herder.dev/reprovision": "disk-3,data-3,other-4"}
+    document = machine(annotations=asked)
+    document["metadata"]["name"] = "web-3"
+    one = member_of("web", machine_view(document), None)
+    assert (one.number, one.restart_request, one.reprovision) == (3, "x", ("disk", "data"))
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "9999-99-99", "-1"])
+def test_a_time_that_is_none_was_long_ago(text: str) -> None:
+    assert seen(machine(annotations={"herder.dev/pool-updated-at": text})).updated == 0.0
+
+
+def test_a_machine_that_waits_for_a_secret_is_not_failing() -> None:
+    one = seen(machine(status={"printableStatus": "Starting"}), instance("Pending", reason="MissingSecret"))
+    assert (one.is_failing, one.in_flight) == (False, True)
