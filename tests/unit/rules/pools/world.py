@@ -1,0 +1,365 @@
+"""A small world in which plans of pools are carried out: machines, instances and volumes that obey the rules of VirtualMachines
+roughly, a controller that dies between two writes and knows of instances late, and people who do what people do."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+from herder.api.kinds.pool import VirtualMachinePoolStatus
+from herder.rules.pools import PoolPlan, PoolSnapshot, plan_pool
+from herder.rules.pools.member import Member, RunField
+from herder.rules.pools.plan import Create, Remove, Update
+from herder.rules.pools.revisions import Revision, revision_of
+from herder.rules.pools.selection.inputs import NodeState
+from herder.rules.pools.snapshot import Attachable, OwnedVolume
+
+from .things import NOW, Json, pool, template
+
+GOOD, BAD = [f"{number}Gi" for number in range(1, 4)], ["13Gi", "14Gi"]
+TEMPLATES = {memory: template(memory) for memory in (*GOOD, *BAD)}
+POOL = "pool-uid"
+NODES = ("node-1", "node-2")
+THRESHOLD = 3
+PROVEN_AFTER = 30.0
+
+
+class Instance(msgspec.Struct):
+    uid: str
+    revision: str
+    bad: bool
+    node: str
+    ready_since: float = 0.0
+
+
+class Volume(msgspec.Struct):
+    uid: str
+    machine: str
+    controller: str
+    version: int = 0
+    kept_by_pool: bool = False
+    spoiled: bool = False
+    ready_revision: str = ""
+    # In truth: whether a machine was ever ready with it.
+    was_ready: bool = False
+
+
+class Machine(msgspec.Struct):
+    name: str
+    uid: str
+    created: float
+    revision: str
+    bad: bool
+    run: str
+    updated: float
+    owner: str = POOL
+    # A reference to the pool that does not say that it is the controller.
+    offered: bool = False
+    version: int = 0
+    deleting: bool = False
+    restart_request: str = ""
+    scale_in: str = ""
+    instance: Instance | None = None
+    failures: int = 0
+    # In truth: how many of them were on a template that is not at fault.
+    own_failures: int = 0
+    failing_since: float = 0.0
+    ready_revision: str = ""
+
+
+class Died(Exception):
+    """The controller, between two writes."""
+
+
+class World:
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.now = NOW
+        self.ids = 0
+        self.replicas, self.memory = self.dice.randint(1, 5), "1Gi"
+        self.spec: Json = {"autohealing": {}, "progressDeadlineSeconds": 120}
+        self.status: VirtualMachinePoolStatus | None = None
+        self.revisions: dict[str, Revision] = {}
+        self.machines: dict[str, Machine] = {}
+        self.volumes: dict[str, Volume] = {}
+        self.lost: set[str] = set()
+        # What the controller knows of instances, which may be old.
+        self.seen: dict[str, Instance | None] = {}
+        self.wrong: list[str] = []
+
+    def fresh(self, kind: str) -> str:
+        self.ids += 1
+        return f"{kind}-{self.ids}"
+
+    def note(self, what: str) -> None:
+        self.wrong.append(f"at {self.now - NOW:.0f} s: {what}")
+
+    # What the controller sees.
+
+    def sync(self) -> None:
+        self.seen = {name: msgspec.structs.replace(one.instance) if one.instance else None for name, one in self.machines.items()}
+
+    def snapshot(self) -> PoolSnapshot:
+        wanted = TEMPLATES[self.memory]
+        view = msgspec.structs.replace(pool(self.replicas, wanted, **self.spec), status=self.status)
+        ours = [one for one in self.machines.values() if one.owner == POOL]
+        others = [one for one in self.machines.values() if one.owner != POOL]
+        failing = [one for one in ours if one.failures and not one.ready_revision]
+        offered = [one for one in others if one.offered and not one.owner]
+        return PoolSnapshot(
+            pool=view,
+            template=wanted,
+            name_generation={},
+            members=tuple(sorted((self.member(one) for one in ours), key=lambda one: one.number or 0)),
+            held=frozenset(one.name for one in others),
+            attachable=tuple(
+                Attachable(name=one.name, uid=one.uid, resource_version=str(one.version), references=({"uid": POOL},))
+                for one in offered
+            ),
+            volumes=tuple(_owned(name, one) for name, one in self.volumes.items() if one.kept_by_pool),
+            returned={one.name: ready for one in failing if (ready := self._kept_revision(one))},
+            living=frozenset(one.uid for one in self.machines.values() if not one.deleting),
+            revisions=tuple(self.revisions.values()),
+            nodes={name: NodeState({}, name not in self.lost) for name in NODES},
+            burst=4,
+        )
+
+    def _kept_revision(self, machine: Machine) -> str:
+        found = self.volumes.get(_disk(machine.name))
+        return found.ready_revision if found is not None and found.controller == machine.uid else ""
+
+    def member(self, one: Machine) -> Member:
+        instance = self.seen.get(one.name)
+        restarting = instance is not None and one.restart_request == instance.uid and one.run == "Always"
+        off = one.run == "Halted"
+        ready = instance is not None and bool(instance.ready_since) and not restarting and not off
+        return Member(
+            name=one.name,
+            uid=one.uid,
+            resource_version=str(one.version),
+            number=int(one.name.rpartition("-")[2]),
+            created=one.created,
+            labels={},
+            scale_in=one.scale_in,
+            deleting=one.deleting,
+            revision=one.revision,
+            instance_revision=instance.revision if instance else "",
+            updated=one.updated,
+            instance_uid=instance.uid if instance else "",
+            restarting=restarting,
+            restart_request=one.restart_request,
+            node=instance.node if instance else "",
+            off=off,
+            halted=off and instance is None,
+            ready=ready,
+            ready_since=instance.ready_since if instance and ready else 0.0,
+            running=instance is not None and bool(instance.ready_since),
+            failures=one.failures,
+            failing_since=one.failing_since,
+            ready_revision=one.ready_revision,
+            run=RunField("runStrategy", one.run),
+        )
+
+    # The pool's controller.
+
+    def reconcile(self, crash: float = 0.0) -> bool:
+        """Whether anything was done."""
+        try:
+            plan = plan_pool(self.snapshot(), self.now)
+            if plan.destroys:
+                self.sync()
+                plan = plan_pool(self.snapshot(), self.now)
+            return self._carry_out(plan, crash)
+        except Died:
+            # Who leads next lists afresh.
+            self.sync()
+            return True
+
+    def _carry_out(self, plan: PoolPlan, crash: float) -> bool:
+        self._judge(plan)
+        if plan.heal:
+            self._show(plan, crash)
+        if plan.create_revision is not None:
+            document = plan.create_revision
+            self._may_die(crash)
+            name = document["metadata"]["name"]
+            self.revisions[name] = revision_of(name, document["data"], uid=name, number=document["revision"])
+        if plan.renumber is not None:
+            self.revisions[plan.renumber[0].name] = msgspec.structs.replace(plan.renumber[0], number=plan.renumber[1])
+        for gone in plan.forget:
+            self._may_die(crash)
+            self.revisions.pop(gone.name)
+        parts: list[list[Any]] = [
+            list(part) for part in (plan.adopt, plan.release, plan.heal, plan.remove, plan.update, plan.create)
+        ]
+        for part in parts:
+            self.dice.shuffle(part)
+            for one in part:
+                self._may_die(crash)
+                self._write(one, healed=part is parts[2])
+        self._show(plan_pool(self.snapshot(), self.now), crash)
+        return any(parts) or plan.create_revision is not None
+
+    def _show(self, plan: PoolPlan, crash: float) -> None:
+        self._may_die(crash)
+        self.status = msgspec.convert(plan.status, VirtualMachinePoolStatus)
+
+    def _may_die(self, crash: float) -> None:
+        if self.dice.random() < crash:
+            raise Died
+
+    def _write(self, one: Any, *, healed: bool) -> None:
+        if isinstance(one, Create):
+            self._create(one)
+            return
+        if hasattr(one, "references") and one.name in self.volumes:
+            volume = self.volumes[one.name]
+            if str(volume.version) == one.resource_version:
+                volume.kept_by_pool, volume.version = False, volume.version + 1
+            return
+        machine = self.machines.get(one.name)
+        if machine is None or machine.uid != one.uid or str(machine.version) != one.resource_version:
+            return  # a conflict
+        machine.version += 1
+        if isinstance(one, Update | Remove) and machine.owner != POOL:
+            self.note(f"{machine.name} is not the pool's and was touched")
+        if isinstance(one, Update):
+            self._update(machine, one)
+        elif isinstance(one, Remove):
+            self._remove(machine, one, healed=healed)
+        else:
+            machine.owner, machine.offered = POOL, False
+
+    def _create(self, wanted: Create) -> None:
+        if wanted.name in self.machines:
+            return
+        run = wanted.document["spec"]["runStrategy"]
+        made = Machine(wanted.name, self.fresh("vm"), self.now, wanted.revision, _is_bad(wanted.document), run, self.now)
+        self.machines[wanted.name] = made
+
+    def _update(self, machine: Machine, wanted: Update) -> None:
+        annotations = wanted.document["metadata"]["annotations"]
+        machine.revision, machine.bad, machine.updated = wanted.revision, _is_bad(wanted.document), self.now
+        machine.restart_request = annotations.get("herder.dev/restart-requested", "")
+        machine.run = wanted.document["spec"]["runStrategy"]
+
+    def _remove(self, machine: Machine, wanted: Remove, *, healed: bool) -> None:
+        volume = self.volumes.get(_disk(machine.name))
+        own = volume is not None and volume.controller == machine.uid
+        if volume is not None and own and wanted.preserve and not volume.kept_by_pool:
+            volume.kept_by_pool, volume.version = True, volume.version + 1
+            volume.ready_revision = wanted.ready_revision or volume.ready_revision
+            self._may_die(0.1)
+        if volume is not None and own and healed:
+            if volume.was_ready and machine.own_failures < THRESHOLD - 1:
+                self.note(f"{machine.name} was ready before, fails because of its template, and was wiped")
+            if volume.kept_by_pool:
+                self.note(f"the disk of {machine.name} outlives its healing")
+        strategy = self.spec.get("scaleInStrategy") or {}
+        keeps = any(one.get("statePreservation") == "Offline" for one in strategy.values())
+        if volume is not None and own and not healed and keeps and not volume.kept_by_pool:
+            self.note(f"{machine.name} was scaled in, and its disk is lost")
+        machine.deleting = True
+
+    def _judge(self, plan: PoolPlan) -> None:
+        """Before it is carried out, by what the controller knows."""
+        staying = [one for one in self.machines.values() if one.owner == POOL and not one.deleting]
+        gone = {one.uid for one in (*plan.remove, *plan.heal)}
+        known = [self.member(one) for one in staying if one.uid not in gone]
+        missed = sum(not one.ready and not one.halted for one in known) + max(0, self.replicas - len(known))
+        down = [one for one in plan.update if one.effect != "InPlace" and next(m for m in known if m.uid == one.uid).ready]
+        most = max(1, self.replicas // 4)
+        if down and missed + len(down) > most:
+            self.note(f"{[one.name for one in down]} were taken down while {missed} of at most {most} were unavailable")
+        ready = [one.name for one in plan.heal if self.member(self.machines[one.name]).ready]
+        if ready:
+            self.note(f"{ready} are ready and were healed")
+        touched = [one.name for one in (*plan.heal, *plan.remove, *plan.update, *plan.create)]
+        if len(touched) != len(set(touched)):
+            self.note(f"one machine has two parts in a plan: {touched}")
+
+    # Machines, by their own controller and their nodes.
+
+    def run_machines(self) -> None:
+        for name in self.dice.sample(sorted(self.machines), len(self.machines)):
+            self._run(self.machines[name])
+
+    def _run(self, machine: Machine) -> None:
+        instance = machine.instance
+        if instance is not None and instance.node in self.lost:
+            instance.ready_since = 0.0
+            return
+        if machine.deleting:
+            machine.instance = None
+            self._go(machine)
+        elif instance is None:
+            self._start(machine)
+        elif machine.run == "Halted" or machine.restart_request == instance.uid:
+            machine.instance = None
+            machine.version += 1
+        else:
+            self._boot(machine, instance)
+
+    def _go(self, machine: Machine) -> None:
+        del self.machines[machine.name]
+        volume = self.volumes.get(_disk(machine.name))
+        if volume is None or volume.controller != machine.uid:
+            return
+        if volume.kept_by_pool:
+            volume.controller, volume.version = "", volume.version + 1
+        else:
+            del self.volumes[_disk(machine.name)]
+
+    def _start(self, machine: Machine) -> None:
+        if machine.run == "Halted":
+            machine.failures, machine.own_failures, machine.failing_since = 0, 0, 0.0
+            return
+        volume = self.volumes.get(_disk(machine.name))
+        if volume is None:
+            volume = self.volumes[_disk(machine.name)] = Volume(self.fresh("disk"), machine.name, machine.uid)
+        if not volume.controller and volume.kept_by_pool and machine.owner == POOL:
+            volume.controller, volume.kept_by_pool, volume.version = machine.uid, False, volume.version + 1
+        if volume.controller != machine.uid or set(NODES) == self.lost:
+            return
+        node = self.dice.choice([one for one in NODES if one not in self.lost])
+        machine.instance = Instance(self.fresh("vmi"), machine.revision, machine.bad, node)
+
+    def _boot(self, machine: Machine, instance: Instance) -> None:
+        volume = self.volumes[_disk(machine.name)]
+        if not instance.ready_since and (instance.bad or volume.spoiled):
+            machine.failures += 1
+            machine.own_failures += not instance.bad
+            machine.failing_since = machine.failing_since or self.now
+            machine.version += 1
+            machine.instance = None
+        elif not instance.ready_since:
+            instance.ready_since = self.now
+            volume.was_ready = True
+            machine.failures, machine.own_failures, machine.failing_since = 0, 0, 0.0
+            machine.ready_revision = machine.ready_revision or instance.revision
+            machine.version += 1
+        elif machine.ready_revision != instance.revision and self.now - instance.ready_since > PROVEN_AFTER:
+            machine.ready_revision = instance.revision
+            machine.version += 1
+
+
+def _owned(name: str, one: Volume) -> OwnedVolume:
+    return OwnedVolume(
+        name=name,
+        uid=one.uid,
+        resource_version=str(one.version),
+        machine=one.machine,
+        controller=one.controller,
+        ready_revision=one.ready_revision,
+        references=({"uid": POOL},),
+    )
+
+
+def _disk(machine: str) -> str:
+    return f"disk-of-{machine}"
+
+
+def _is_bad(document: Json) -> bool:
+    return document["spec"]["template"]["spec"]["domain"]["memory"]["guest"] in BAD
