@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .world import BAD, GOOD, NODES, POOL, TEMPLATES, World
+from .world import BAD, GOOD, MENDED, NODES, POOL, TEMPLATES, World
 
 STEPS = 60
 
@@ -124,7 +124,7 @@ def _check_preserved(world: World, before: dict[str, tuple[str, str]]) -> None:
 
 def settle(world: World) -> None:
     """People mend what they can: a good template, nodes that answer, disks that are whole; nobody holds anything back any more."""
-    world.lost, world.memory, world.replicas = set(), "2Gi", 5
+    world.lost, world.memory, world.replicas = set(), MENDED, 5
     world.spec = {"autohealing": {}, "progressDeadlineSeconds": 120}
     for volume in world.volumes.values():
         volume.spoiled = False
@@ -163,4 +163,4 @@ def test_nothing_that_must_not_happen_happens_and_in_the_end_there_is_what_was_a
 
 def test_the_world_knows_good_templates_from_bad_ones() -> None:
     assert set(GOOD).isdisjoint(BAD)
-    assert set(TEMPLATES) == {*GOOD, *BAD}
+    assert set(TEMPLATES) == {*GOOD, *BAD, MENDED}

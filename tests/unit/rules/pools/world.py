@@ -19,7 +19,9 @@ from herder.rules.pools.snapshot import Attachable, OwnedVolume
 from .things import NOW, Json, pool, template
 
 GOOD, BAD = [f"{number}Gi" for number in range(1, 4)], ["13Gi", "14Gi"]
-TEMPLATES = {memory: template(memory) for memory in (*GOOD, *BAD)}
+# What nobody has rolled out before: a revision that failed once, for whatever reason, waits for another template.
+MENDED = "4Gi"
+TEMPLATES = {memory: template(memory) for memory in (*GOOD, *BAD, MENDED)}
 POOL = "pool-uid"
 NODES = ("node-1", "node-2")
 THRESHOLD = 3
