@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from herder.api.imports import ImportDefinition
+from herder.api.kinds.migration_state import PolicySettings
 from herder.nodes.imports import StorageFolder
 from herder.nodes.imports.growing import grow
 from herder.nodes.runtimes.base import DiskFormat, FileVolume, Volume
-from tests.e2e.qemu.node import Node
+from tests.e2e.guest.machine import PATIENCE
+from tests.e2e.qemu.moves import resumed
+from tests.e2e.qemu.node import Node, order
 from tests.e2e.qemu.test_devices import disks
 from tests.e2e.qemu.test_disk_formats import boot
 from tests.unit.nodes.imports.site import MIB, VOLUME, NoGuests
@@ -81,15 +84,22 @@ async def test_a_disk_that_nobody_uses_grows(tmp_path: Path, kind: DiskFormat) -
 
 
 @pytest.mark.usefixtures("migrations")
-async def test_a_guest_on_its_way_to_another_node_is_waited_for(node: Node, tmp_path: Path) -> None:
+async def test_a_guest_that_moves_is_waited_for_and_sees_it_where_it_is_then(
+    node: Node, other: Node, guest: Path, tmp_path: Path
+) -> None:
+    """Its target has opened the disk as it was."""
     folder = filled(tmp_path, "raw")
-    guest = await node.start(volumes=disk_of(folder), domain={**disks("root"), "firmware": boot()})
-    incoming = node.runtime._guests[guest]  # pyright: ignore[reportPrivateUsage]
-    state, incoming.state = incoming.state, "Incoming"
+    domain = {**disks("root"), "firmware": boot()}
+    source = await node.start(volumes=disk_of(folder), domain=domain)
+    incoming = order(guest, volumes=disk_of(folder), domain=domain, incoming=node.status(source).started)
+    address = await other.runtime.prepare_incoming(incoming, "migration-1")
     waits = asyncio.Event()
-    growing = asyncio.create_task(grow(folder, to(9 * MIB), node.runtime, lambda why: waits.set()))
-    await waits.wait()
-    assert await sizes(node, guest) == [5 * MIB]
-    incoming.state = state
+    growing = asyncio.create_task(grow(folder, to(9 * MIB), other.runtime, lambda why: waits.set()))
+    async with asyncio.timeout(PATIENCE):
+        await waits.wait()
+    await node.runtime.migrate_out(source, "migration-1", address, PolicySettings())
+    await node.becomes(source, "HandedOver")
+    await resumed(other, incoming.guest)
     await growing
-    assert await sizes(node, guest) == [9 * MIB]
+    assert await sizes(other, incoming.guest) == [9 * MIB]
+    await other.ticked(incoming.guest, 3)
