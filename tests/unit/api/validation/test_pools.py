@@ -53,7 +53,7 @@ def _only(document: Json) -> Problem:
         ({"progressDeadlineSeconds": 30, "minReadySeconds": 30}, False),
     ],
 )
-def test_a_machine_must_be_able_to_become_available_in_time(times: dict[str, int], right: bool) -> None:
+def test_a_machine_must_be_able_to_become_available_in_time(times: dict[str, Any], right: bool) -> None:
     assert _found(_pool(**times)) == ([] if right else [("spec.progressDeadlineSeconds", INVALID)])
 
 
