@@ -20,7 +20,8 @@ async def test_a_change_of_labels_alone_restarts_nobody_and_reaches_machine_inst
     await pool.herd.patch("web-1", {"spec": {"template": {"metadata": {"labels": {"inner-by-hand": "yes"}}}}})
 
     inner = {"labels": {"inner": "b", "inner-dropped": None}, "annotations": {"note": "b"}}
-    await pool.roll({"metadata": {"labels": {"outer": "b", "dropped": None}}, "spec": {"template": {"metadata": inner}}})
+    moved = {"metadata": inner, "spec": {"evictionStrategy": "LiveMigrate"}}
+    await pool.roll({"metadata": {"labels": {"outer": "b", "dropped": None}}, "spec": {"template": moved}})
     second = (await pool.settled(2))["status"]["currentRevision"]
     assert second != first
     assert await pool.uids() == instances
@@ -39,6 +40,7 @@ async def test_a_change_of_labels_alone_restarts_nobody_and_reaches_machine_inst
             assert (marks["inner"], marks["inner-by-hand"], marks.get("inner-dropped")) == ("b", "yes", None)
             assert thing["metadata"]["annotations"]["note"] == "b"
         assert instance["metadata"]["labels"][labels.POOL_REVISION] == second
+        assert instance["spec"]["evictionStrategy"] == "LiveMigrate"
         return len(pods) == 1
 
     await pool.herd.eventually(reached)

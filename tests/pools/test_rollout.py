@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from herder.api import labels
+from tests.engines.resources import EVENTS
 from tests.machines.herd import INSTANCES, Json, condition
 from tests.pools.pool import Pool, memory, size_of, template, uid
 
@@ -76,6 +77,8 @@ async def test_a_bad_template_halts_by_itself_and_a_revert_or_a_fix_resumes(pool
     shown = (await pool.get())["status"]
     assert (shown["currentRevision"], shown["failedRevision"], shown["readyReplicas"]) == (good, bad, 2)
     assert "web-1" in await pool.herd.told("VirtualMachinePool", "ProgressDeadlineExceeded", "web")
+    told = [one for one in (await pool.api.list(EVENTS, pool.namespace)).items if one["reason"] == "ProgressDeadlineExceeded"]
+    assert sum(one.get("count") or 1 for one in told) == 1
     # New machines and those made again get the last good one meanwhile.
     await pool.change(replicas=4)
     await pool.shows(replicas=4, readyReplicas=3)
@@ -104,6 +107,18 @@ async def test_a_bad_template_halts_by_itself_and_a_revert_or_a_fix_resumes(pool
     await pool.roll(memory("66Mi", fails_at=None))
     await pool.settled(4)
     assert {size_of(one) for one in (await pool.instances()).values()} == {"66Mi"}
+
+
+async def test_a_machine_that_waits_to_be_tried_again_is_started_at_once_with_a_mended_template(pool: Pool) -> None:
+    await pool.make(1)
+    await pool.settled(1)
+    await pool.roll(memory("65Mi", fails_at="boot"))
+    await pool.herd.shows("CrashLoopBackOff", "web-1")
+    await pool.roll(memory("66Mi", fails_at=None))
+    mended = (await pool.settled(1))["status"]["currentRevision"]
+    machine = await pool.herd.machine("web-1")
+    assert machine["metadata"]["annotations"][labels.START_REQUEST].startswith(mended)
+    assert machine["status"]["observedStartRequest"] == machine["metadata"]["annotations"][labels.START_REQUEST]
 
 
 async def test_a_failed_rollout_goes_back_by_itself_where_it_is_asked_to(pool: Pool) -> None:

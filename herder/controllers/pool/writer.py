@@ -21,13 +21,12 @@ from herder.rules.plans import Document, Event, plain
 from herder.rules.pools import events
 from herder.rules.pools.plan import Adopt, Create, PoolPlan, Remove, Update
 from herder.rules.pools.preservation import Release
+from herder.rules.pools.scale import ENOUGH_REFUSALS
 from herder.rules.pools.template import owner_reference
 
 # The name under which a pool's fields of a machine stand in managedFields: what people add stays, what the template drops goes.
 MANAGER = "herder-pools"
 AT_ONCE = 32
-# Of so many refusals in one go the rest would most likely get the same.
-ENOUGH_REFUSALS = 8
 T = TypeVar("T", Create, Update, Remove, Adopt, Release)
 
 

@@ -15,6 +15,9 @@ from herder.rules.pools.selection import Inputs, ordered
 from herder.rules.pools.selection.inputs import NodeState
 from herder.rules.pools.snapshot import PoolSnapshot
 
+# Of so many refusals the rest would most likely get the same.
+ENOUGH_REFUSALS = 8
+
 
 class ScaleIn(msgspec.Struct, frozen=True):
     taken: tuple[Member, ...] = ()
@@ -63,27 +66,27 @@ def _policy(strategy: ScaleInStrategy | None) -> SelectionPolicy | None:
 
 
 def scale_out(snapshot: PoolSnapshot, now: float, burst: int) -> ScaleOut:
-    """A machine that is being deleted holds its place as well as its name, unless its node does not answer."""
+    """A machine that is being deleted holds its place as well as its name, unless its node does not answer. Where many are refused,
+    one further is enough to see whether the rest would be, too."""
+    wanted = _missing(snapshot)
+    named = {number: machine_name(snapshot.pool.name, number) for number in wanted}
+    refused = {number: refusal for number, name in named.items() if (refusal := snapshot.refusals.get(name)) is not None}
+    waiting = [refusal.retry - now for refusal in refused.values() if refusal.retry > now]
+    fresh = [number for number in wanted if number not in refused]
+    again = [number for number, refusal in refused.items() if refusal.retry <= now]
+    allowed = fresh if len(waiting) < ENOUGH_REFUSALS else fresh[:1]
+    numbers = sorted([*again, *allowed])[: max(0, burst)]
+    return ScaleOut(tuple(numbers), tuple(named[number] for number in refused), min(waiting, default=None))
+
+
+def _missing(snapshot: PoolSnapshot) -> tuple[int, ...]:
+    """Numbers of machines that are to be made, as far as they could be acted upon: of a hundred thousand most have to wait anyway."""
     pool = snapshot.pool
     ours = [member for member in snapshot.members if member.number is not None]
     places = sum(not member.deleting or _will_go(member, snapshot.nodes.get(member.node)) for member in ours)
-    wanted = pool.spec.replicas - places
-    if wanted <= 0:
-        return ScaleOut()
+    most = snapshot.burst + len(snapshot.refusals)
     taken = snapshot.held.union(member.name for member in snapshot.members)
-    numbers: list[int] = []
-    refused: list[str] = []
-    soonest: float | None = None
-    for number in islice(free_numbers(pool.name, taken), wanted):
-        name = machine_name(pool.name, number)
-        refusal = snapshot.refusals.get(name)
-        if refusal is not None:
-            refused.append(name)
-        if refusal is not None and refusal.retry > now:
-            soonest = refusal.retry - now if soonest is None else min(soonest, refusal.retry - now)
-        elif len(numbers) < burst:
-            numbers.append(number)
-    return ScaleOut(tuple(numbers), tuple(refused), soonest)
+    return tuple(islice(free_numbers(pool.name, taken), min(most, max(0, pool.spec.replicas - places))))
 
 
 def _will_go(member: Member, node: NodeState | None) -> bool:
