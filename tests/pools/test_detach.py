@@ -26,7 +26,7 @@ async def labelled(pool: Pool, number: int, value: str | None) -> None:
 
 
 async def test_a_detached_machine_is_left_untouched_and_replaced_under_a_new_number(pool: Pool) -> None:
-    await pool.make(2)
+    await pool.make(2, template(marked={labels.POOL: "forged"}))
     await pool.settled(2)
     await labelled(pool, 1, "web")
     instances, pod = await pool.uids(), await pod_of(pool, 1)

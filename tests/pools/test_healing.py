@@ -63,6 +63,21 @@ async def test_a_machine_that_does_not_start_is_made_again_with_a_new_disk(pool:
     assert "web-1" in await pool.herd.told("VirtualMachinePool", "Healed", "web")
 
 
+async def test_nobody_is_healed_while_the_pool_is_paused_or_before_it_has_failed_for_long_enough(pool: Pool) -> None:
+    heals = {**HEALS, "minFailingDuration": "1h"}
+    await pool.make(1, template(livenessProbe=PING, simulated={"dies-after": "0s"}), autohealing=heals)
+    await pool.herd.shows("CrashLoopBackOff", "web-1")
+    before = uid(await pool.herd.machine("web-1"))
+    await pool.change(paused=True)
+    await pool.says("Paused", status="True")
+    await pool.change(autohealing={"minFailingDuration": None})
+    shown = await pool.shows(replicas=1)
+    assert "healing" not in shown["status"]
+    assert uid(await pool.herd.machine("web-1")) == before
+    await pool.change(paused=False)
+    await healed(pool, 1, before)
+
+
 async def test_who_was_healed_and_scaled_in_keeps_nobody_from_being_healed(pool: Pool) -> None:
     """One at a time: the first is done with as soon as nobody waits for it any more."""
     await pool.make(2, template(livenessProbe=PING), autohealing=HEALS, maxUnavailable=1)

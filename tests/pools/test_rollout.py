@@ -145,10 +145,14 @@ async def test_all_machines_at_once_may_be_missed_and_a_bad_template_is_still_no
 
 
 async def test_limit_and_pause_hold_a_rollout_and_scaling_goes_on(pool: Pool) -> None:
-    await pool.make(4, updateStrategy={"proactive": {**OLDEST, "limit": 1}}, maxUnavailable=2)
+    important = [{"labelSelector": {"matchLabels": {"important": "no"}}}]
+    order = {"selectionPolicy": {"orderedPolicies": important, "basePolicy": "Oldest"}}
+    await pool.make(4, updateStrategy={"proactive": {**order, "limit": 1}}, maxUnavailable=2)
     await pool.settled(4)
+    await pool.mark(3, {"important": "no"})
     await pool.roll(memory("65Mi"))
     await pool.shows(updatedReplicas=1, readyReplicas=4)
+    assert size_of((await pool.instances())[3]) == "65Mi"
     await pool.says("Progressing", status="True", reason="RolloutLimited")
     # Meanwhile the fifth gets the last good one.
     await pool.change(replicas=5)

@@ -60,6 +60,22 @@ async def test_machines_on_nodes_that_the_policy_names_go_first(pool: Pool) -> N
         await pool.api.patch(NODES, node, {"metadata": {"labels": {"pools.example.com/leaving": None}}})
 
 
+async def test_random_takes_those_that_are_missed_least(pool: Pool) -> None:
+    """Halted before failing before ready."""
+    await pool.make(4)
+    await pool.settled(4)
+    await pool.herd.patch("web-3", {"spec": {"runStrategy": "Halted"}})
+    broken = {"spec": {"template": {"metadata": {"annotations": {"simulated.herder.dev/fails-at": "boot"}}}}}
+    instance = (await pool.uids())[2]
+    await pool.herd.patch("web-2", {**broken, "metadata": {"annotations": {"herder.dev/restart-requested": instance}}})
+    await pool.herd.shows("CrashLoopBackOff", "web-2")
+    await pool.herd.shows("Stopped", "web-3")
+    await pool.change(replicas=3)
+    await pool.has(1, 2, 4)
+    await pool.change(replicas=2)
+    await pool.has(1, 4)
+
+
 async def test_opportunistic_takes_only_halted_machines_and_the_rest_shows_as_surplus(pool: Pool) -> None:
     await pool.make(3, scaleInStrategy={"opportunistic": {}})
     await pool.settled(3)
