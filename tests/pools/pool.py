@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from herder.api import labels, registry
@@ -175,6 +177,24 @@ class Pool:
 
     async def says_not(self, kind: str) -> None:
         await self.until(lambda status: all(one["type"] != kind for one in status.get("conditions", ())))
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[list[int]]:
+        """How many of its machines are ready, again and again, as somebody sees it who looks from outside."""
+        seen: list[int] = []
+
+        async def look() -> None:
+            while True:
+                found = (await self.instances()).values()
+                ready = [one for one in found if condition({"status": {}, **one}, "Ready").get("status") == "True"]
+                seen.append(sum("deletionTimestamp" not in one["metadata"] for one in ready))
+
+        looking = asyncio.create_task(look())
+        try:
+            yield seen
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
 
     async def revisions(self) -> list[str]:
         """Names, the oldest first."""

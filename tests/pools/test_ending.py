@@ -12,7 +12,7 @@ from tests.pools.pool import FIRST, Pool, memory, size_of, template, uid
 
 async def test_vm_gone_vmi_still_ending_disk_still_mounted(pool: Pool) -> None:
     """A machine that is wanted again while its guest takes its time to end waits for its number, its name and its disk."""
-    slow = template(disk=BLANK, simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=3)
+    slow = template(disk=BLANK, simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=1)
     await pool.make(2, slow, scaleInStrategy={"proactive": {"statePreservation": "Offline"}})
     await pool.settled(2)
     await becomes(pool.herd, "Succeeded", "disk-1")
@@ -56,9 +56,29 @@ async def test_migration_and_rollout_at_once(pool: Pool, movers: Movers, unique:
     assert {size_of(one) for one in (await pool.instances()).values()} == {"65Mi"}
 
 
+async def test_drain_migration_and_rollout_at_once(pool: Pool, movers: Movers) -> None:
+    """All have moved and all are updated, and all but one were ready all the time."""
+    await pool.make(3, template(nodeSelector={movers.label: "yes"}, evictionStrategy="LiveMigrate"), maxUnavailable=1)
+    await pool.settled(3)
+    drained = (await pool.instances())[1]["status"]["nodeName"]
+    async with pool.watched() as ready:
+        await pool.roll(memory("65Mi"))
+        await movers.taint(drained, drained=True)
+        await pool.settled(3)
+
+        async def moved() -> bool:
+            found = [one["status"]["nodeName"] for one in (await pool.instances()).values()]
+            assert drained not in found
+            return len(found) == 3
+
+        await pool.herd.eventually(moved)
+    assert min(ready) >= 2
+    assert {size_of(one) for one in (await pool.instances()).values()} == {"65Mi"}
+
+
 async def test_a_restart_that_is_under_way_is_not_lost_with_the_next_change(pool: Pool) -> None:
     """runStrategy Manual: nothing but the request makes the next instance."""
-    slow = template("Manual", simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=2)
+    slow = template("Manual", simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=1)
     await pool.make(1, slow)
     await pool.shows(replicas=1)
     await pool.annotate(1, {labels.START_REQUEST: "1"})

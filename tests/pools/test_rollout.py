@@ -1,7 +1,5 @@
 """How a changed template reaches the machines of a pool."""
 
-import asyncio
-
 import pytest
 
 from herder.api import labels
@@ -17,23 +15,10 @@ async def test_a_rollout_never_misses_more_than_it_may(pool: Pool) -> None:
     await pool.make(5, maxUnavailable=2)
     await pool.settled(5)
     before = await pool.uids()
-    least = 5
-    stop = asyncio.Event()
-
-    async def observe() -> None:
-        nonlocal least
-        while not stop.is_set():
-            instances = (await pool.instances()).values()
-            ready = [one for one in instances if condition({"status": {}, **one}, "Ready").get("status") == "True"]
-            least = min(least, sum("deletionTimestamp" not in one["metadata"] for one in ready))
-            await asyncio.sleep(0)
-
-    observer = asyncio.create_task(observe())
-    await pool.roll(memory("65Mi"))
-    await pool.settled(5)
-    stop.set()
-    await observer
-    assert least >= 3
+    async with pool.watched() as ready:
+        await pool.roll(memory("65Mi"))
+        await pool.settled(5)
+    assert min(ready) >= 3
     after = await pool.instances()
     assert all(uid(after[number]) != before[number] for number in before)
     revision = (await pool.get())["status"]["currentRevision"]
@@ -216,7 +201,7 @@ async def test_old_revisions_go_but_for_the_last_few(pool: Pool) -> None:
 
 
 async def test_min_ready_seconds_is_waited_for(pool: Pool) -> None:
-    await pool.make(2, minReadySeconds=3)
+    await pool.make(2, minReadySeconds=2)
     await pool.shows(readyReplicas=2, availableReplicas=0)
     await pool.settled(2, availableReplicas=2)
     await pool.roll(memory("65Mi"))
