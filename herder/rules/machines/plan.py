@@ -156,7 +156,7 @@ def _preserved_volumes(snapshot: MachineSnapshot) -> tuple[TakeBack, ...]:
     if machine.being_deleted:
         return ()
     kept = [volume for volume in snapshot.data_volumes.values() if is_preserved(machine, volume)]
-    return tuple(take_back(machine, snapshot.document, volume) for volume in kept)
+    return tuple(take_back(snapshot.document, volume) for volume in kept)
 
 
 def _taken_back(kept: tuple[TakeBack, ...]) -> tuple[Event, ...]:

@@ -36,10 +36,9 @@ def is_preserved(machine: VirtualMachine, volume: DataVolume) -> bool:
     return kept and volume.labels.get(labels.MACHINE_NAME) == machine.name
 
 
-def take_back(machine: VirtualMachine, document: Document, volume: DataVolume) -> TakeBack:
-    """The machine in place of its pool; other owners stay."""
-    pool = pool_of(machine)
-    others = [owner for owner in volume.metadata.owner_references or () if pool is None or owner.uid != pool.uid]
-    owners = [owner_reference(document), *(plain(owner) for owner in others)]
+def take_back(document: Document, volume: DataVolume) -> TakeBack:
+    """The machine becomes its controller, and all owners stay. The pool lets go of it once it sees that the machine lives: one that
+    is gone by the time of this write, which its own controller may not know yet, takes nothing with it."""
+    owners = [owner_reference(document), *(plain(owner) for owner in volume.metadata.owner_references or ())]
     patch = {"metadata": {"ownerReferences": owners, "resourceVersion": volume.metadata.resource_version}}
     return TakeBack(volume.name, volume.uid, patch)
