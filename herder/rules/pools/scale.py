@@ -68,7 +68,7 @@ def _policy(strategy: ScaleInStrategy | None) -> SelectionPolicy | None:
 def scale_out(snapshot: PoolSnapshot, now: float, burst: int) -> ScaleOut:
     """A machine that is being deleted holds its place as well as its name, unless its node does not answer. Where many are refused,
     one further is enough to see whether the rest would be, too."""
-    wanted = _missing(snapshot)
+    wanted = missing(snapshot)
     named = {number: machine_name(snapshot.pool.name, number) for number in wanted}
     refused = {number: refusal for number, name in named.items() if (refusal := snapshot.refusals.get(name)) is not None}
     waiting = [refusal.retry - now for refusal in refused.values() if refusal.retry > now]
@@ -79,8 +79,8 @@ def scale_out(snapshot: PoolSnapshot, now: float, burst: int) -> ScaleOut:
     return ScaleOut(tuple(numbers), tuple(named[number] for number in refused), min(waiting, default=None))
 
 
-def _missing(snapshot: PoolSnapshot) -> tuple[int, ...]:
-    """Numbers of machines that are to be made, as far as they could be acted upon: of a hundred thousand most have to wait anyway."""
+def missing(snapshot: PoolSnapshot) -> tuple[int, ...]:
+    """Numbers of machines that are to be made, as far as they could be acted upon: of a hundred thousand most have to wait."""
     pool = snapshot.pool
     ours = [member for member in snapshot.members if member.number is not None]
     places = sum(not member.deleting or _will_go(member, snapshot.nodes.get(member.node)) for member in ours)

@@ -21,20 +21,21 @@ def snapshot(replicas: int, refused: dict[int, float], burst: int = 250) -> Pool
 
 def made(replicas: int, refused: dict[int, float], burst: int = 250) -> scale.ScaleOut:
     asked = snapshot(replicas, refused, burst)
-    return scale.scale_out(asked, scale.missing(asked), NOW, burst)
+    return scale.scale_out(asked, NOW, burst)
 
 
 def test_one_that_is_refused_keeps_nobody_from_being_made() -> None:
-    assert made(4, {2: NOW + 10}) == scale.ScaleOut((1, 3, 4), 10)
+    assert made(4, {2: NOW + 10}) == scale.ScaleOut((1, 3, 4), ("web-2",), 10)
 
 
 def test_one_that_was_refused_is_tried_again_in_time() -> None:
-    assert made(3, {2: NOW}) == scale.ScaleOut((1, 2, 3), None)
+    assert made(3, {2: NOW}) == scale.ScaleOut((1, 2, 3), ("web-2",), None)
 
 
 def test_where_a_quota_refuses_all_the_thousands_behind_are_not_tried_one_by_one() -> None:
     """Eight wait; then one further at each look is enough."""
-    assert made(1000, {number: NOW + number for number in range(1, 9)}) == scale.ScaleOut((9,), 1)
+    plan = made(1000, {number: NOW + number for number in range(1, 9)})
+    assert (plan.numbers, plan.next_look) == ((9,), 1)
 
 
 def test_a_hundred_thousand_that_are_missing_are_not_counted_out() -> None:
