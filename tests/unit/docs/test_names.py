@@ -24,7 +24,10 @@ CALL = re.compile(r"(\w+)\(.*\)")
 # Words that are written so and are nobody's names here.
 OF_OTHERS = {
     *("JavaScript", "PyYAML", "SeaBIOS", "vCPU", "GitHub", "PR_SET_PDEATHSIG", "disconnect", "process_start_time_seconds"),
-    *("MutatingWebhookConfigurations", "ValidatingWebhookConfigurations"),
+    *("MutatingWebhookConfigurations", "ValidatingWebhookConfigurations", "HorizontalPodAutoscaler"),
+    # Fields and values of KubeVirt's own pools.
+    *("virtualMachineTemplate", "appendIndexToConfigMapRefs", "appendIndexToSecretRefs", "sortPolicy", "AscendingOrder"),
+    *("DescendingOrder", "startUpFailureThreshold", "minFailingToStartDuration"),
 }
 
 
