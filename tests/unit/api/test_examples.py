@@ -54,4 +54,4 @@ def test_pools_name_their_volumes_apart() -> None:
     """Or their machines would claim each other's disks, when a newcomer applies the whole folder."""
     templates = [one["spec"]["template"]["spec"]["dataVolumeTemplates"] for one in OURS if one["kind"] == "VirtualMachinePool"]
     names = [template["metadata"]["name"] for listed in templates for template in listed]
-    assert len(names) == len(set(names)) == 3
+    assert len(names) == len(set(names)) == 4
