@@ -61,11 +61,15 @@ def test_everything_in_the_tour_can_be_pasted_and_leaves_nothing_behind(
     with Up(clone, "--runtime", runtime, data=clone / ".herder", nodes=3):
         shell = ["bash", "-c", _played(steps())]
         surroundings = environment(kubectl_program) | {"TMPDIR": str(temporary)}
-        ended = subprocess.run(shell, cwd=clone, env=surroundings, capture_output=True, text=True, timeout=240, check=False)
+        ended = subprocess.run(shell, cwd=clone, env=surroundings, capture_output=True, text=True, timeout=300, check=False)
     said = ended.stdout + ended.stderr
     assert [line.removeprefix("FAILED: ") for line in said.splitlines() if line.startswith("FAILED: ")] == MEANT_TO_FAIL, said
     stopped, moved = "VirtualMachine counter is Stopped", "Succeeded to node-"
     for words in ("you said: hello", "VirtualMachine counter is Paused", stopped, moved, "did you mean"):
         assert words in said
+    # Of the pool: its machine that was healed, and its rollout that was halted.
+    assert "did not start: deleted with their volumes, to be made again: VirtualMachine counters-2" in said
+    assert re.search(r"^counters-\d did not become available with revision counters-\w+ in time; 1 of 4 have", said, re.MULTILINE), said
+    assert len(re.findall(r"^counters-\d +\S+ +Running .* True +(counters-\w+)$", said, re.MULTILINE)) == 4, said
     before, after = re.findall(r"^OBJECTS BEGIN\n(.*?)^OBJECTS END$", said, re.DOTALL | re.MULTILINE)
     assert (before, re.findall(r"^LEFT:\s*$", said, re.MULTILINE)) == (after, ["LEFT:"]), said
