@@ -37,10 +37,18 @@ def build() -> Path:
     return guest
 
 
-def _compile(target: Path) -> None:
-    sources = [str(path) for path in _sources() if path.suffix in {".c", ".S"}]
+def build_linux(kernel: Path, initrd: Path, target: Path) -> Path:
+    """A Linux with its initial RAM disk as one file, to be booted as the guest is: a volume has room for one file only."""
+    files = [f'-DKERNEL="{kernel}"', f'-DINITRD="{initrd}"']
+    _compile(target, _HERE / "linux", *files)
+    return target
+
+
+def _compile(target: Path, folder: Path = _HERE, *options: str) -> None:
+    sources = [str(path) for path in _sources(folder) if path.suffix in {".c", ".S"}]
+    (script,) = folder.glob("*.ld")
     compiler = os.environ.get("CC", "gcc")
-    command = [compiler, *_FLAGS, f"-Wl,-T,{_HERE / 'guest.ld'}", "-o", str(target), *sources]
+    command = [compiler, *_FLAGS, *options, f"-Wl,-T,{script}", "-o", str(target), *sources]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -49,8 +57,8 @@ def _compile(target: Path) -> None:
         raise BuildError(f"the guest was not built:\n{done.stderr}")
 
 
-def _sources() -> list[Path]:
-    return sorted(path for path in _HERE.iterdir() if path.suffix in {".c", ".h", ".S", ".ld"})
+def _sources(folder: Path = _HERE) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in {".c", ".h", ".S", ".ld"})
 
 
 def _key() -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches Debian's cloud kernel and a static busybox for the one test with a real Linux, and prints the folder that holds
+# Fetches Debian's cloud kernel and a static busybox for the tests with a real Linux, and prints the folder that holds
 # both as `vmlinuz` and `busybox`, and the drivers that tests need in `modules`. They are unpacked into a cache, not installed.
 set -euo pipefail
 out=${XDG_CACHE_HOME:-$HOME/.cache}/herder/linux
@@ -9,7 +9,12 @@ mkdir -p "$out"
 exec 9>"$out/.lock"
 flock 9
 modules="virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_console failover net_failover virtio_net"
-if [ -e "$out/vmlinuz" ] && [ -e "$out/busybox" ] && [ -e "$out/modules" ]; then echo "$out"; exit 0; fi
+modules="$modules virtio_blk cdrom isofs"
+whole() {
+  [ -e "$out/vmlinuz" ] && [ -e "$out/busybox" ] || return 1
+  for name in $modules; do [ -e "$out/modules/$name.ko" ] || return 1; done
+}
+if whole; then echo "$out"; exit 0; fi
 command -v apt-get >/dev/null || { say "the Linux for tests comes from Debian's packages, and there is no apt-get"; exit 3; }
 
 kernel() { apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n1; }
