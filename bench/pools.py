@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bench import pool_leaders, pool_rollouts
+from bench import pool_leaders, pool_returns, pool_rollouts
 from bench.load import Call, Client, connect, each
 from bench.machines import settled_writes, writes
 from bench.objects import NAMESPACE, namespace
@@ -27,8 +27,10 @@ _AT_ONCE = {"simulated.herder.dev/boot": "0s", "simulated.herder.dev/shutdown": 
 
 
 def run(options: Options) -> Report:
-    with temporary(options) as folder, herder_up(folder / "up", NODES) as up:
-        rows = asyncio.run(_measure(up, options))
+    with temporary(options) as folder:
+        with herder_up(folder / "up", NODES) as up:
+            rows = asyncio.run(_measure(up, options))
+        rows += pool_returns.rows(folder, options)
     notes = ["on the right: the same machines, written by 64 writers by hand, on the same engine, taking turns"]
     return Report(
         NAME, f"pools of {options.pick(1000, 100):,} simulated machines on {NODES} nodes", rows, notes, ("pool", "by hand")

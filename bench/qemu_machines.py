@@ -104,7 +104,7 @@ async def _measure(
     idle: dict[str, float] = {}
     async with connect(up.side) as client:
         await client.send(Call("POST", "/api/v1/namespaces", namespace()))
-        await client.send(Call("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps", _kernel()))
+        await client.send(Call("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps", kernel()))
         for number in range(rounds + 1):
             one = await _round(client, up, folder / "up" / "data", [f"m{number}-{n}" for n in range(guests)])
             if number == rounds:
@@ -168,7 +168,7 @@ async def _remove(client: Client) -> None:
         left = bool(msgspec.json.decode(await client.send(Call("GET", PODS)))["items"])
 
 
-def _kernel() -> bytes:
+def kernel() -> bytes:
     content = base64.b64encode(build().read_bytes()).decode()
     return msgspec.json.encode({"metadata": {"name": "kernel"}, "binaryData": {"guest.elf": content}})
 
