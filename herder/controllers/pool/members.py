@@ -12,7 +12,7 @@ from herder.api.core import Node
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.kube.cache import Cache, Change, Index, Owner, Stored, view_of
 from herder.kube.resources import Key
-from herder.rules.instances.observed import answers
+from herder.rules.pools.gather import node_state
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.selection.inputs import NodeState
 
@@ -119,7 +119,7 @@ class Members:
         if node is None:
             self.nodes.pop(name, None)
         else:
-            self.nodes[name] = NodeState(node.labels, answers(node))
+            self.nodes[name] = node_state(node)
         after = self.nodes.get(name)
         if (before is not None and before.answers) != (after is not None and after.answers):
             self._wake_those_on(name)

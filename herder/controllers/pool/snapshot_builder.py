@@ -16,7 +16,8 @@ from herder.kube.cache import BY_OWNER, Stored, owned, view_of
 from herder.kube.client import Client, Selection
 from herder.kube.kit import Kit
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
-from herder.rules.plans import Document, plain
+from herder.rules.plans import Document
+from herder.rules.pools.gather import attachable, by_number, owned_volume, returned, was_ours
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.naming import number_of
 from herder.rules.pools.revisions import Revision, is_genuine, stored_revision
@@ -50,9 +51,9 @@ class SnapshotBuilder:
         return self._snapshot(
             stored,
             refusals,
-            members=sorted(members.values(), key=_by_number),
+            members=sorted(members.values(), key=by_number),
             others=[one for key in others if (one := self._machines.stored(key)) is not None],
-            attachable=self._attachable(pool),
+            to_attach=self._attachable(pool),
         )
 
     async def live(self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal]) -> PoolSnapshot:
@@ -66,10 +67,10 @@ class SnapshotBuilder:
         others = [machine for machine in listing.items if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
         return msgspec.structs.replace(
             cached,
-            members=tuple(sorted(members, key=_by_number)),
+            members=tuple(sorted(members, key=by_number)),
             returned=self._returned(pool.namespace, members),
             held=frozenset(machine.name for machine in others),
-            detached=tuple(machine.name for machine in others if _was_ours(pool.name, machine.labels)),
+            detached=tuple(machine.name for machine in others if was_ours(pool.name, machine.labels)),
             living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
         )
 
@@ -97,7 +98,7 @@ class SnapshotBuilder:
         *,
         members: Iterable[Member],
         others: list[Stored[VirtualMachine]],
-        attachable: tuple[Attachable, ...],
+        to_attach: tuple[Attachable, ...],
     ) -> PoolSnapshot:
         pool = stored.view
         spec = part(msgspec.json.decode(stored.raw), "spec")
@@ -112,8 +113,8 @@ class SnapshotBuilder:
             template_since=self._template_since(pool.uid, (template, name_generation)),
             members=listed,
             held=frozenset(one.key.name for one in numbered),
-            detached=tuple(one.key.name for one in numbered if _was_ours(pool.name, one.labels)),
-            attachable=attachable,
+            detached=tuple(one.key.name for one in numbered if was_ours(pool.name, one.labels)),
+            attachable=to_attach,
             volumes=volumes,
             returned=self._returned(pool.namespace, listed),
             living=self._living(pool.namespace, volumes),
@@ -128,45 +129,25 @@ class SnapshotBuilder:
         found: list[Attachable] = []
         for key in self._machines.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
             stored = self._machines.stored(key)
-            machine = view_of(stored)
-            if stored is None or machine is None or stored.controller is not None or stored.deleting:
-                continue
-            if number_of(pool.name, machine.name) is not None:
-                found.append(
-                    Attachable(
-                        name=machine.name, uid=machine.uid, resource_version=str(stored.version), references=_references(machine)
-                    )
-                )
+            # A pool has thousands that say who their controller is: those are not even read.
+            machine = view_of(stored) if stored is not None and stored.controller is None else None
+            one = attachable(pool, machine) if machine is not None else None
+            found += [one] if one is not None else []
         return tuple(found)
 
     def _owned_volumes(self, pool: VirtualMachinePool) -> Iterable[OwnedVolume]:
         for key in self._volumes.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
-            stored = self._volumes.stored(key)
-            volume = view_of(stored)
-            if stored is not None and volume is not None:
-                yield OwnedVolume(
-                    name=key.name,
-                    uid=stored.uid,
-                    resource_version=str(stored.version),
-                    machine=volume.labels.get(labels.MACHINE_NAME, ""),
-                    controller=stored.controller.uid if stored.controller is not None else "",
-                    deleting=stored.deleting,
-                    ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
-                    references=_references(volume),
-                )
+            volume = view_of(self._volumes.stored(key))
+            found = owned_volume(pool, volume) if volume is not None else None
+            if found is not None:
+                yield found
 
     def _returned(self, namespace: str, members: Iterable[Member]) -> dict[str, str]:
-        """What machines that fail, and have not been ready themselves, were ready on before their volumes were kept."""
-        found: dict[str, str] = {}
-        for member in members:
-            if not member.is_failing or member.ready_revision:
-                continue
-            for key in self._volumes.keys_by(BY_OWNER, owned(namespace, member.uid)):
-                volume = self._volumes.get(key)
-                before = volume.annotations.get(labels.READY_REVISION) if volume is not None else None
-                if before:
-                    found[member.name] = before
-        return found
+        def volumes_of(member: Member) -> Iterable[DataVolume]:
+            keys = self._volumes.keys_by(BY_OWNER, owned(namespace, member.uid))
+            return (volume for key in keys if (volume := self._volumes.get(key)) is not None)
+
+        return returned(members, volumes_of)
 
     def _living(self, namespace: str, volumes: tuple[OwnedVolume, ...]) -> frozenset[str]:
         """Of the machines that control these volumes, those that are not being deleted."""
@@ -192,15 +173,3 @@ class SnapshotBuilder:
         revision = stored_revision(view)
         self._read[stored.uid] = (stored.version, revision)
         return revision
-
-
-def _was_ours(pool: str, marks: Mapping[str, str]) -> bool:
-    return marks.get(labels.POOL_REVISION, "").startswith(f"{pool}-")
-
-
-def _by_number(member: Member) -> tuple[int, str]:
-    return member.number or 0, member.name
-
-
-def _references(thing: VirtualMachine | DataVolume) -> tuple[Document, ...]:
-    return tuple(found for one in thing.metadata.owner_references or () if (found := plain(one)) is not None)

@@ -1,0 +1,121 @@
+"""From objects as they are read to the snapshot that a pool's plan is made from, for the controller and for who asks beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from herder.api import defaults, labels
+from herder.api.core import ControllerRevision, Node
+from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance, VirtualMachinePool
+from herder.api.reading import part
+from herder.rules.instances.observed import answers
+from herder.rules.plans import Document, plain
+from herder.rules.pools.member import Member, member_of
+from herder.rules.pools.naming import number_of
+from herder.rules.pools.revisions import Revision, is_genuine, stored_revision
+from herder.rules.pools.selection.inputs import NodeState
+from herder.rules.pools.snapshot import Attachable, OwnedVolume, PoolSnapshot
+
+
+class Everything(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the pool's namespace, and the nodes where they may be read."""
+
+    machines: Iterable[VirtualMachine]
+    instances: Iterable[VirtualMachineInstance] = ()
+    volumes: Iterable[DataVolume] = ()
+    revisions: Iterable[ControllerRevision] = ()
+    nodes: Iterable[Node] = ()
+
+
+def snapshot_of(
+    pool: VirtualMachinePool, written: Document, everything: Everything, *, burst: int = defaults.POOL_BURST
+) -> PoolSnapshot:
+    """`written`: the pool as it is stored. What the API server last refused only the controller knows."""
+    machines, instances = list(everything.machines), {one.name: one for one in everything.instances}
+    ours = [machine for machine in machines if machine.controller_uid == pool.uid]
+    others = [machine for machine in machines if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
+    members = [member_of(pool.name, machine, instances.get(machine.name)) for machine in ours]
+    every_volume = list(everything.volumes)
+    volumes = (owned_volume(pool, volume) for volume in every_volume)
+    revisions = (usable_revision(pool, one) for one in everything.revisions)
+    return PoolSnapshot(
+        pool=pool,
+        template=part(written, "spec", "template"),
+        name_generation=part(written, "spec", "nameGeneration"),
+        members=tuple(sorted(members, key=by_number)),
+        returned=returned(members, lambda member: (one for one in every_volume if _is_owned_by(one, member.uid))),
+        held=frozenset(machine.name for machine in others),
+        detached=tuple(machine.name for machine in others if was_ours(pool.name, machine.labels)),
+        attachable=tuple(found for machine in machines if (found := attachable(pool, machine)) is not None),
+        volumes=tuple(volume for volume in volumes if volume is not None),
+        living=frozenset(machine.uid for machine in machines if not machine.being_deleted),
+        revisions=tuple(one for one in revisions if one is not None),
+        nodes={node.name: node_state(node) for node in everything.nodes},
+        burst=burst,
+    )
+
+
+def by_number(member: Member) -> tuple[int, str]:
+    return member.number or 0, member.name
+
+
+def was_ours(pool: str, marks: Mapping[str, str]) -> bool:
+    """A machine that was detached still says which revision it was made from."""
+    return marks.get(labels.POOL_REVISION, "").startswith(f"{pool}-")
+
+
+def node_state(node: Node) -> NodeState:
+    return NodeState(node.labels, answers(node))
+
+
+def attachable(pool: VirtualMachinePool, machine: VirtualMachine) -> Attachable | None:
+    """Where it names the pool as an owner, and nobody as its controller."""
+    if machine.controller_uid or machine.being_deleted or number_of(pool.name, machine.name) is None:
+        return None
+    if not _is_owned_by(machine, pool.uid):
+        return None
+    version = machine.metadata.resource_version or ""
+    return Attachable(name=machine.name, uid=machine.uid, resource_version=version, references=references_of(machine))
+
+
+def owned_volume(pool: VirtualMachinePool, volume: DataVolume) -> OwnedVolume | None:
+    if not _is_owned_by(volume, pool.uid):
+        return None
+    return OwnedVolume(
+        name=volume.name,
+        uid=volume.uid,
+        resource_version=volume.metadata.resource_version or "",
+        machine=volume.labels.get(labels.MACHINE_NAME, ""),
+        controller=volume.controller_uid or "",
+        deleting=volume.being_deleted,
+        ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
+        references=references_of(volume),
+    )
+
+
+def returned(members: Iterable[Member], volumes_of: Callable[[Member], Iterable[DataVolume]]) -> dict[str, str]:
+    """What is noted on volumes that were kept, of machines that fail and were not ready since."""
+    found: dict[str, str] = {}
+    for member in members:
+        if member.is_failing and not member.ready_revision:
+            noted = (volume.annotations.get(labels.READY_REVISION, "") for volume in volumes_of(member))
+            found |= [(member.name, revision) for revision in noted if revision]
+    return found
+
+
+def _is_owned_by(thing: VirtualMachine | DataVolume, uid: str) -> bool:
+    return any(one.uid == uid for one in thing.metadata.owner_references or ())
+
+
+def usable_revision(pool: VirtualMachinePool, stored: ControllerRevision) -> Revision | None:
+    """None for what somebody else keeps, or has changed."""
+    if stored.controller_uid != pool.uid or stored.being_deleted:
+        return None
+    revision = stored_revision(stored)
+    return revision if is_genuine(pool, revision) else None
+
+
+def references_of(thing: VirtualMachine | DataVolume) -> tuple[Document, ...]:
+    return tuple(found for one in thing.metadata.owner_references or () if (found := plain(one)) is not None)
