@@ -53,6 +53,8 @@ REPROVISION: Final = (
 SCALE_IN: Final = "herder.dev/scale-in"  # annotation of a machine of a pool: first or never
 SCALE_IN_FIRST: Final = "first"
 SCALE_IN_NEVER: Final = "never"
+REMOVE_REQUEST: Final = "herder.dev/remove-requested"  # annotation of such a machine, its own uid: the next one that is taken
+UPDATE_REQUEST: Final = "herder.dev/update-requested"  # annotation of such a machine: the revision that it shall get before others
 READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
 
 # Finalizers

@@ -37,6 +37,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str]
     # first, never, or nothing.
     scale_in: str = ""
+    # Somebody asked to take this one, and to give it this revision, before others.
+    remove_requested: bool = False
+    update_requested: str = ""
     deleting: bool = False
     # Of the machine, and of the instance that is alive.
     revision: str = ""
@@ -109,6 +112,9 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         created=_seconds(machine.metadata.creation_timestamp),
         labels=machine.labels,
         scale_in=machine.annotations.get(labels.SCALE_IN, ""),
+        # Of that very machine: one that was made from a copy is not meant.
+        remove_requested=machine.annotations.get(labels.REMOVE_REQUEST) == machine.uid,
+        update_requested=machine.annotations.get(labels.UPDATE_REQUEST, ""),
         deleting=machine.being_deleted,
         revision=machine.labels.get(labels.POOL_REVISION, ""),
         instance_revision=alive.labels.get(labels.POOL_REVISION, "") if alive is not None else "",

@@ -181,13 +181,36 @@ def steps(
     now: float,
 ) -> tuple[Step, ...]:
     """What is updated now. `members` are those that stay and whose last update was not refused."""
-    if strategy_of(pool) == "Unmanaged" or course.state in ("Halted", "Paused"):
+    if course.state == "Halted":
         return ()
-    if strategy_of(pool) == "Opportunistic":
-        outdated = [member for member in members if member.revision != course.target.name]
-        return tuple(_within_burst([_opportunistic(member, course.target, known) for member in outdated], burst))
-    if proactive(pool).paused:
-        return ()
+    if strategy_of(pool) == "Proactive" and not proactive(pool).paused:
+        return _proactive(pool, course, known, members, availability, inputs, burst, now)
+    # Whom a person names is updated all the same: that is what people are left to do by themselves.
+    asked = [member for member in members if is_asked(member, course.target)]
+    taken = _proactive(pool, course, known, asked, availability, inputs, burst, now)
+    if strategy_of(pool) != "Opportunistic":
+        return taken
+    left = burst - sum(not step.member.in_flight for step in taken)
+    restarted = {step.member.uid for step in taken}
+    outdated = [member for member in members if member.revision != course.target.name and member.uid not in restarted]
+    return (*taken, *_within_burst([_opportunistic(member, course.target, known) for member in outdated], max(0, left)))
+
+
+def is_asked(member: Member, target: Revision) -> bool:
+    """Whether somebody asked for this revision of it, before its turn."""
+    return member.update_requested == target.name
+
+
+def _proactive(
+    pool: VirtualMachinePool,
+    course: Course,
+    known: Mapping[str, Revision],
+    members: Sequence[Member],
+    availability: Availability,
+    inputs: Inputs,
+    burst: int,
+    now: float,
+) -> tuple[Step, ...]:
     pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
     in_place = _within_burst([step for step in pending if step.effect == "InPlace"], burst)
     left = burst - sum(not step.member.in_flight for step in in_place)
@@ -195,7 +218,8 @@ def steps(
     chosen = [*in_place, *taking]
     if course.room is None:
         return tuple(chosen)
-    allowed = {step.member.uid for step in [step for step in chosen if step.is_fresh][: course.room]}
+    fresh = sorted((step for step in chosen if step.is_fresh), key=lambda step: not is_asked(step.member, course.target))
+    allowed = {step.member.uid for step in fresh[: course.room]}
     return tuple(step for step in chosen if not step.is_fresh or step.member.uid in allowed)
 
 
@@ -212,7 +236,7 @@ def _within_budget(
     order = ordered((step.member for step in by_name.values()), proactive(pool).selection_policy, inputs)
     free, cost = max_unavailable(pool) - availability.unavailable, min_ready_seconds(pool)
     taken: list[Step] = []
-    for member in [one for one in order if not one.ready] + [one for one in order if one.ready]:
+    for member in sorted(order, key=lambda one: (one.ready, not is_asked(one, by_name[one.name].revision))):
         if not member.in_flight and burst <= 0:
             continue
         if member.ready:

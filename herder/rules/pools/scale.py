@@ -38,7 +38,7 @@ def scale_in(pool: VirtualMachinePool, staying: Sequence[Member], inputs: Inputs
     surplus = len(staying) - pool.spec.replicas
     if surplus <= 0:
         return ScaleIn()
-    takeable = [member for member in staying if _may_take(pool.spec.scale_in_strategy, member)]
+    takeable = [member for member in staying if may_take(pool.spec.scale_in_strategy, member)]
     chosen: list[Member] = []
     for member in in_order(takeable, _policy(pool.spec.scale_in_strategy), inputs)[:surplus]:
         # What is on its way already counts already.
@@ -50,12 +50,11 @@ def scale_in(pool: VirtualMachinePool, staying: Sequence[Member], inputs: Inputs
 
 
 def in_order(members: Sequence[Member], policy: SelectionPolicy | None, inputs: Inputs) -> list[Member]:
-    """The wish `first` goes before all policies."""
-    chosen = ordered(members, policy, inputs)
-    return [one for one in chosen if one.scale_in == FIRST] + [one for one in chosen if one.scale_in != FIRST]
+    """The wish `first` goes before all policies, and who was asked for by name before those that have it for long."""
+    return sorted(ordered(members, policy, inputs), key=lambda one: (not one.remove_requested, one.scale_in != FIRST))
 
 
-def _may_take(strategy: ScaleInStrategy | None, member: Member) -> bool:
+def may_take(strategy: ScaleInStrategy | None, member: Member) -> bool:
     if member.scale_in == NEVER or (strategy is not None and strategy.unmanaged is not None):
         return False
     return member.halted if strategy is not None and strategy.opportunistic is not None else True
