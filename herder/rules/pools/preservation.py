@@ -6,13 +6,14 @@ which nobody owns the volume; the machine that later gets the same name takes it
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
-from herder.api.kinds import VirtualMachinePool
+from herder.api import labels
+from herder.api.kinds import DataVolume, VirtualMachinePool
 from herder.api.kinds.pool import StatePreservation
-from herder.rules.plans import Document
+from herder.rules.plans import Document, text_of
 from herder.rules.pools.snapshot import OwnedVolume, PoolSnapshot
 
 
@@ -72,3 +73,44 @@ def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
     """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept or came back."""
     kept = {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
     return {**kept, **snapshot.returned}
+
+
+class PreservedRow(msgspec.Struct, frozen=True, rename="camel"):
+    # The machine that is gone.
+    name: str
+    volumes: tuple[str, ...]
+    # Of its oldest volume.
+    created: str
+    ready_revision: str
+
+
+class PreservedStates(msgspec.Struct, frozen=True, rename="camel"):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
+    namespace: str
+    name: str
+    machines: tuple[PreservedRow, ...]
+
+
+def kept_volumes(pool: VirtualMachinePool, volumes: Iterable[DataVolume]) -> dict[str, list[DataVolume]]:
+    """By machine that is gone: volumes that the pool owns, and nobody controls."""
+    kept: dict[str, list[DataVolume]] = {}
+    for volume in volumes:
+        machine = volume.labels.get(labels.MACHINE_NAME, "")
+        owned = any(one.uid == pool.uid for one in volume.metadata.owner_references or ())
+        if owned and machine and not volume.controller_uid and not volume.being_deleted:
+            kept.setdefault(machine, []).append(volume)
+    return kept
+
+
+def preserved_report(pool: VirtualMachinePool, kept: Mapping[str, Sequence[DataVolume]]) -> PreservedStates:
+    rows = [
+        PreservedRow(
+            name=machine,
+            volumes=tuple(volume.name for volume in volumes),
+            created=min((text_of(made) for one in volumes if (made := one.metadata.creation_timestamp)), default=""),
+            ready_revision=next((mark for one in volumes if (mark := one.annotations.get(labels.READY_REVISION))), ""),
+        )
+        for machine, volumes in kept.items()
+    ]
+    return PreservedStates(pool.namespace, pool.name, tuple(sorted(rows, key=lambda row: (len(row.name), row.name))))

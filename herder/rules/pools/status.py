@@ -13,7 +13,7 @@ from herder.rules.pools.healing import Healing, is_sick, is_spared
 from herder.rules.pools.member import Member
 from herder.rules.pools.preservation import preserved_states, state_preservation, was_ready_on
 from herder.rules.pools.revisions import Revision
-from herder.rules.pools.rollout import Course, awaited, is_updated, proactive, strategy_of
+from herder.rules.pools.rollout import Course, is_updated, proactive, strategy_of
 from herder.rules.pools.snapshot import PoolSnapshot, Refusal
 
 MOST_DETACHED = 256
@@ -179,16 +179,3 @@ def named(names: Sequence[str] | Iterable[str], between: str = ", ") -> str:
     listed = list(names)
     more = f"{between}and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
     return between.join(listed[:MOST_NAMED]) + more
-
-
-def why_not(member: Member, revision: str) -> str:
-    """Why a machine does not have the revision yet, or is not ready, in a few words."""
-    if member.deleting:
-        return "being deleted"
-    if member.paused:
-        return "paused"
-    if member.migrating and member.revision != revision:
-        return "being migrated"
-    if awaited(member, revision) and not member.ready:
-        return "updated, not ready yet"
-    return ""

@@ -1,0 +1,284 @@
+"""What `herder pool status` and `herder pool plan` say: how each machine is, and what would be done before it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from herder.api import labels, reasons
+from herder.api.kinds import VirtualMachine, VirtualMachinePool
+from herder.rules.machines.waiting import shown_word
+from herder.rules.plans import Document, moment, text_of
+from herder.rules.pools.availability import max_unavailable
+from herder.rules.pools.member import FIRST, NEVER, Member
+from herder.rules.pools.plan import Create, PoolPlan, Remove, Update, plan_pool
+from herder.rules.pools.rollout import is_updated
+from herder.rules.pools.snapshot import PoolSnapshot
+from herder.rules.pools.status import named
+from herder.rules.pools.waiting import rollout_standing
+
+# What a step does. Update: nothing that a guest notices. Release: of a volume, which its machine then has to itself again.
+Action = Literal["Attach", "Release", "Heal", "Delete", "Update", "Restart", "Stop", "Create"]
+# Nobody is held back.
+_UNBOUNDED = 2**31 - 1
+_VERBS: dict[Action, str] = {
+    "Attach": "attached",
+    "Release": "released",
+    "Heal": "deleted with their volumes and made again",
+    "Delete": "deleted",
+    "Update": "updated without a restart",
+    "Restart": "restarted",
+    "Stop": "stopped",
+    "Create": "created",
+}
+# Of conditions: all that keeps a pool from what is wanted.
+_HOLDING = (
+    reasons.PROGRESS_DEADLINE_EXCEEDED,
+    reasons.ROLLED_BACK,
+    reasons.ROLLOUT_PAUSED,
+    reasons.ROLLOUT_LIMITED,
+    reasons.WAITING_FOR_RESTARTS,
+    reasons.PAUSED,
+    reasons.FAILED_CREATE,
+    reasons.VOLUME_NOT_OWNED,
+    reasons.UNEXPECTED_NAMES,
+    reasons.READY_ON_EARLIER_REVISION,
+    reasons.CANNOT_SAVE_MEMORY,
+)
+
+
+# The pool as it is.
+
+
+class MachineRow(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    # Of its instance where there is one.
+    revision: str
+    updated: bool
+    ready: bool
+    node: str
+    created: str
+    why: str
+
+
+class PoolReport(msgspec.Struct, frozen=True, rename="camel"):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
+    namespace: str
+    name: str
+    desired: int
+    current: int
+    ready: int
+    updated: int
+    unavailable: int
+    surplus: int
+    preserved: int
+    detached: tuple[str, ...]
+    current_revision: str
+    update_revision: str
+    # Where its rollout stands: done, going or held, how far in percent, and a sentence.
+    rollout: str
+    percent: int
+    message: str
+    # What else its conditions complain about.
+    problems: tuple[str, ...]
+    machines: tuple[MachineRow, ...]
+
+
+def pool_report(pool: VirtualMachinePool, machines: Mapping[str, VirtualMachine], members: Iterable[Member]) -> PoolReport:
+    """Counts are those that the pool shows."""
+    status, standing = pool.status, rollout_standing(pool)
+    wanted = (status.update_revision if status else None) or ""
+    problems = _held_back((one.reason or "", one.message or "") for one in (status.conditions if status else None) or ())
+    return PoolReport(
+        namespace=pool.namespace,
+        name=pool.name,
+        desired=pool.spec.replicas,
+        current=(status.replicas if status else None) or 0,
+        ready=(status.ready_replicas if status else None) or 0,
+        updated=(status.updated_replicas if status else None) or 0,
+        unavailable=(status.unavailable_replicas if status else None) or 0,
+        surplus=(status.surplus_replicas if status else None) or 0,
+        preserved=(status.preserved_states if status else None) or 0,
+        detached=(status.detached if status else None) or (),
+        current_revision=(status.current_revision if status else None) or "",
+        update_revision=wanted,
+        rollout=standing.state,
+        percent=standing.percent,
+        message=standing.text,
+        problems=tuple(one for one in problems if one not in standing.text),
+        machines=tuple(_machine_row(member, machines.get(member.name), wanted) for member in members),
+    )
+
+
+def _machine_row(member: Member, machine: VirtualMachine | None, wanted: str) -> MachineRow:
+    return MachineRow(
+        name=member.name,
+        revision=member.instance_revision or member.revision,
+        updated=is_updated(member, wanted),
+        ready=member.ready,
+        node=member.node,
+        created=text_of(moment(member.created)) if member.created else "",
+        why="; ".join(part for part in (_why_not(member, machine), _outdated(member, wanted), _marks(member)) if part),
+    )
+
+
+def _why_not(member: Member, machine: VirtualMachine | None) -> str:
+    """Why it is not ready; empty where it is."""
+    if member.deleting:
+        return "it is being deleted"
+    if member.ready:
+        return ""
+    if member.off:
+        return "its run strategy keeps it off" if member.halted else "it is being stopped"
+    if member.restarting:
+        return "it is being restarted"
+    status = machine.status if machine is not None else None
+    said = (status.message if status is not None else None) or ""
+    word = shown_word(machine) if machine is not None else ""
+    times = f"failed to start {member.failures} times in a row" if member.failures > 1 else ""
+    return ": ".join(part for part in (word, times, said) if part) or "it has not begun yet"
+
+
+def _outdated(member: Member, wanted: str) -> str:
+    if member.deleting or not wanted or is_updated(member, wanted):
+        return ""
+    if member.number is None:
+        return "not named as its pool names machines, so it is never touched"
+    if member.paused:
+        return "paused, so it is not updated"
+    if member.migrating:
+        return "updated once its migration is over"
+    if member.revision == wanted:
+        return "updated at its next start"
+    return "to be updated next, as asked" if member.update_requested == wanted else "to be updated"
+
+
+def _marks(member: Member) -> str:
+    if member.remove_requested:
+        return "to be removed"
+    return {FIRST: "taken first by a scale-in", NEVER: "never taken by a scale-in"}.get(member.scale_in, "")
+
+
+# What would be done.
+
+
+class PlanStep(msgspec.Struct, frozen=True, rename="camel"):
+    action: Action
+    name: str
+    # That it gets; empty where it gets none.
+    revision: str = ""
+    why: str = ""
+
+
+class PoolPlanExplanation(msgspec.Struct, frozen=True, rename="camel"):
+    """Its fields are what `-o json` shows: documented in docs/commands.md."""
+
+    namespace: str
+    name: str
+    replicas: int
+    # Of the template, and whether it is a new one.
+    revision: str
+    new_revision: bool
+    # The plan: what would be done at once, in this order.
+    steps: tuple[PlanStep, ...]
+    # What would follow as things are now, in this order, and how many at a time.
+    later: tuple[PlanStep, ...]
+    then: tuple[str, ...]
+    # What keeps the pool from what is wanted, and what could not be looked at.
+    held_back: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def explain_plan(snapshot: PoolSnapshot, now: float, unknown: Sequence[str] = ()) -> PoolPlanExplanation:
+    pool, plan = snapshot.pool, plan_pool(snapshot, now)
+    steps = _steps(snapshot, plan)
+    # The same plan with nobody held back: what it has beyond the first one comes later.
+    free = msgspec.structs.replace(pool, spec=msgspec.structs.replace(pool.spec, max_unavailable=_UNBOUNDED))
+    whole = _steps(snapshot, plan_pool(msgspec.structs.replace(snapshot, pool=free, burst=_UNBOUNDED), now))
+    first = {(step.action, step.name) for step in steps}
+    later = tuple(step for step in whole if (step.action, step.name) not in first)
+    conditions: list[Document] = plan.status.get("conditions", [])
+    return PoolPlanExplanation(
+        namespace=pool.namespace,
+        name=pool.name,
+        replicas=pool.spec.replicas,
+        revision=plan.status.get("updateRevision", ""),
+        new_revision=plan.create_revision is not None,
+        steps=steps,
+        later=later,
+        then=tuple(_followed(snapshot, later)),
+        held_back=(*_surplus(snapshot, plan), *_held_back((one["reason"], one["message"]) for one in conditions)),
+        unknown=tuple(unknown),
+    )
+
+
+def _steps(snapshot: PoolSnapshot, plan: PoolPlan) -> tuple[PlanStep, ...]:
+    """In the order in which they are carried out."""
+    members = {member.name: member for member in snapshot.members}
+    return (
+        *(PlanStep("Attach", one.name, why="it has a reference to the pool again") for one in plan.adopt),
+        *(PlanStep("Release", one.name, why="of a machine that stays after all") for one in plan.release),
+        *(PlanStep("Heal", one.name, why=_sick(members[one.name])) for one in plan.heal),
+        *(PlanStep("Delete", one.name, why=_taken(snapshot, one, members[one.name])) for one in plan.remove),
+        *(_updated(one, members[one.name]) for one in plan.update),
+        *(PlanStep("Create", one.name, one.revision, _made(one)) for one in plan.create),
+    )
+
+
+def _sick(member: Member) -> str:
+    failed = "a volume of it failed for good" if member.volume_failed else f"it failed to start {member.failures} times in a row"
+    return f"{failed}: deleted with its volumes, then made again"
+
+
+def _taken(snapshot: PoolSnapshot, removal: Remove, member: Member) -> str:
+    chosen = "asked for by name" if member.remove_requested else "marked to go first" if member.scale_in == FIRST else ""
+    why = f"beyond {snapshot.pool.spec.replicas} replicas" + (f", {chosen}" if chosen else "")
+    return f"{why}; its volumes are kept" if removal.preserve else f"{why}; its volumes go with it"
+
+
+def _updated(update: Update, member: Member) -> PlanStep:
+    action: Action = "Update" if update.effect == "InPlace" else update.effect
+    wiped = update.document["metadata"]["annotations"].get(labels.REPROVISION, "")
+    why = ["asked for by name"] if member.update_requested == update.revision else []
+    why += [f"from {member.revision}"] if member.revision != update.revision else ["its instance has another revision"]
+    why += [f"wipes {wiped.replace(',', ', ')}"] if wiped else []
+    return PlanStep(action, update.name, update.revision, "; ".join(why))
+
+
+def _made(create: Create) -> str:
+    return "takes back the volumes that were kept of it" if create.returning else ""
+
+
+def _followed(snapshot: PoolSnapshot, later: Sequence[PlanStep]) -> Iterable[str]:
+    """How many more of each kind, and how many at a time."""
+    pool = snapshot.pool
+    at_once = max_unavailable(pool)
+    for action, verb in _VERBS.items():
+        names = [step.name for step in later if step.action == action]
+        if not names:
+            continue
+        many = f"{len(names)} more are" if len(names) > 1 else "1 more is"
+        bounded = action in ("Restart", "Stop", "Heal")
+        pace = f"at most {at_once} unavailable at a time" if bounded else f"at most {snapshot.burst} on their way at a time"
+        yield f"then {many} {verb}, {pace}: {named(names)}"
+
+
+def _surplus(snapshot: PoolSnapshot, plan: PoolPlan) -> Iterable[str]:
+    surplus = plan.status.get("surplusReplicas", 0)
+    if not surplus or snapshot.pool.spec.paused:
+        return
+    kept = [member.name for member in snapshot.members if member.scale_in == NEVER and not member.deleting]
+    strategy = snapshot.pool.spec.scale_in_strategy
+    if strategy is not None and strategy.unmanaged is not None:
+        yield f"{surplus} beyond replicas stay: scaleInStrategy is unmanaged"
+    elif strategy is not None and strategy.opportunistic is not None:
+        yield f"{surplus} beyond replicas stay until they are off: scaleInStrategy is opportunistic"
+    elif kept:
+        yield f"{surplus} beyond replicas stay: {named(kept)} may not be taken ({labels.SCALE_IN}: {NEVER})"
+
+
+def _held_back(conditions: Iterable[tuple[str, str]]) -> Iterable[str]:
+    return [message for reason, message in conditions if reason in _HOLDING and message]
