@@ -30,6 +30,7 @@ from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs
 from herder.cli import machines as machines
 from herder.cli import migrations as migrations
+from herder.cli import pool as pool
 from herder.cli.main import cli
 from herder.nodes.runtimes.choice import RuntimeMissing, resolve
 

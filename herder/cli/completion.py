@@ -27,7 +27,7 @@ PATIENCE = 2.0
 MOST_NAMES = 5000
 # Names only: a table without its objects is what an API server can answer with the fewest bytes.
 ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io"
-Kind = Literal["vm", "vmi", "migration", "pod", "node", "namespace"]
+Kind = Literal["vm", "vmi", "pool", "migration", "pod", "node", "namespace"]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 # What no shell takes for anything else than a name.
 _NAME = re.compile(r"[\w.:@/+-]+", re.ASCII)
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[\w.:@/+-]+", re.ASCII)
 @cli.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands, options, and names of machines and nodes.
+    """Print what makes SHELL complete commands, options, and names of machines, pools and nodes.
 
     \b
     bash   echo 'source <(herder completion bash)' >> ~/.bashrc
@@ -57,18 +57,18 @@ def names_of(*kinds: Kind) -> Complete:
         kind, slash, _ = incomplete.partition("/")
         wanted: list[Kind] = [one for one in kinds if not slash or one == kind]
         before = f"{kind}/" if slash else ""
-        listed = _at_once(lambda: _from_cluster(context, wanted))
+        listed = at_once(lambda: _from_cluster(context, wanted))
         return [name for name in (before + one for one in listed) if name.startswith(incomplete)]
 
     return complete
 
 
 def context_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    listed = _at_once(lambda: _from_kubeconfig(context))
+    listed = at_once(lambda: _from_kubeconfig(context))
     return [name for name in listed if name.startswith(incomplete)]
 
 
-def _at_once(look: Callable[[], list[str]]) -> list[str]:
+def at_once(look: Callable[[], list[str]]) -> list[str]:
     """In time, or this process ends and has said nothing. A timeout of asyncio alone would not do: at its end Python waits for the
     threads that look up names of hosts."""
     import signal
@@ -112,11 +112,12 @@ def _from_cluster(context: click.Context, kinds: list[Kind]) -> list[str]:
 
 async def _listed(given: dict[str, Any], kinds: list[Kind]) -> list[str]:
     from herder.cli.asking import Where, connected
-    from herder.kube.resources import INSTANCES, MACHINES, MIGRATIONS, NAMESPACES, NODES, PODS
+    from herder.kube.resources import INSTANCES, MACHINES, MIGRATIONS, NAMESPACES, NODES, PODS, POOLS
 
     resources: dict[Kind, Resource[Any]] = {
         "vm": MACHINES,
         "vmi": INSTANCES,
+        "pool": POOLS,
         "migration": MIGRATIONS,
         "pod": PODS,
         "node": NODES,

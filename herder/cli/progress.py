@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-State = Literal["waits", "moves", "done", "stays"]
+State = Literal["waits", "moves", "ready", "done", "stays"]
 # Without news for so long, it is said what is waited for; and then again now and then.
 QUIET = 5.0
 AGAIN = 30.0
 LOOK = 0.25
 BAR_WIDTH = 24
 SETTLED: tuple[State, ...] = ("done", "stays")
-COLOURS: dict[State, str] = {"waits": "yellow", "moves": "cyan", "done": "green", "stays": "red"}
+COLOURS: dict[State, str] = {"waits": "yellow", "moves": "cyan", "ready": "green", "done": "green", "stays": "red"}
 # Beside the rows: what is waited for, and how many rows are not shown.
 OTHER_LINES = 3
 

@@ -41,3 +41,13 @@ def in_few_words(details: Sequence[str]) -> str:
     """Of one row; -o json has them all."""
     more = f"; and {len(details) - MOST_DETAILS} more" if len(details) > MOST_DETAILS else ""
     return "; ".join(details[:MOST_DETAILS]) + more
+
+
+def age(written: str) -> str:
+    """How long ago that was, by our own clock, as kubectl says it."""
+    from datetime import datetime
+
+    from herder.api.ages import human_duration
+    from herder.api.world import RealWorld
+
+    return human_duration(RealWorld().now() - datetime.fromisoformat(written).timestamp()) if written else ""

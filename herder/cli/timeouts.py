@@ -18,6 +18,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MACHINES = 600.0
 MIGRATIONS = 1800.0
 DRAINS = 3600.0
+# A few machines at a time, each with its start.
+ROLLOUTS = 3600.0
 
 
 class Length(click.ParamType[float]):

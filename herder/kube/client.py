@@ -188,8 +188,22 @@ class Client:
         content_type: str = MERGE_PATCH,
     ) -> V:
         """A merge patch, unless said otherwise. Preconditions (uid, resourceVersion) go into the patch's own metadata."""
-        call = Call("PATCH", _path(resource, key, subresource), self._managed(), msgspec.json.encode(patch), content_type)
-        return _read(resource, await self._ask(call))
+        return _decode(resource, await self.patch_raw(resource, key, patch, subresource=subresource, content_type=content_type))
+
+    async def patch_raw(
+        self,
+        resource: Resource[Any],
+        key: Key,
+        patch: Document | list[Any],
+        *,
+        subresource: str = "",
+        content_type: str = MERGE_PATCH,
+        dry_run: bool = False,
+    ) -> bytes:
+        """The same, answered as the server sent it; a dry run is checked and answered like the real one, and not stored."""
+        query = {**self._managed(), **({"dryRun": "All"} if dry_run else {})}
+        call = Call("PATCH", _path(resource, key, subresource), query, msgspec.json.encode(patch), content_type)
+        return (await self._ask(call)).body
 
     async def apply(
         self, resource: Resource[V], key: Key, document: Document, *, subresource: str = "", manager: str = "", force: bool = True

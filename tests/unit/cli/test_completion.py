@@ -98,15 +98,16 @@ def _commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click
 
 
 def test_every_name_of_something_in_the_cluster_can_be_completed() -> None:
-    names = {"VM", "VMI", "NODE", "POD|VM", "[NODE|VM]", "VM|MIGRATION"}
+    names = {"VM", "VMI", "POOL", "NODE", "POD|VM", "[NODE|VM]", "VM|MIGRATION"}
     asked = [(name, one) for name, command in _commands(cli) for one in command.params if one.metavar in names]
-    assert len(asked) >= 15
+    assert len(asked) >= 29
     assert [(name, one.name) for name, one in asked if getattr(one, "_custom_shell_complete") is None] == []  # noqa: B009
 
 
 def test_every_command_that_explains_has_its_answer_as_a_document() -> None:
-    with_answers = [(name, one) for name, one in _commands(cli) if name.startswith("explain ") or name == "drain"]
-    assert len(with_answers) == 6
+    others = ("drain", "pool status", "pool plan", "pool preserved", "pool rollout history")
+    with_answers = [(name, one) for name, one in _commands(cli) if name.startswith("explain ") or name in others]
+    assert len(with_answers) == 10
     assert [name for name, one in with_answers if not any("-o" in parameter.opts for parameter in one.params)] == []
 
 

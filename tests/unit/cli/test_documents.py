@@ -14,6 +14,9 @@ from herder.rules.migratability.explain import ClusterLevels, GuestTakers, Level
 from herder.rules.migration.explain import MigrationExplanation
 from herder.rules.placement.explain import PlacementExplanation, PlacementRow
 from herder.rules.policies import PolicyExplanation, PolicyRow, SettingRow
+from herder.rules.pools.explain import MachineRow, PlanStep, PoolPlanExplanation, PoolReport
+from herder.rules.pools.history import PoolHistory, RevisionRow
+from herder.rules.pools.preservation import PreservedRow, PreservedStates
 from herder.rules.targets import Impossible, TargetRow
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
@@ -49,6 +52,14 @@ def _documented() -> list[tuple[str, list[str]]]:
                 ("… `changes`", Change),
                 ("`drain NODE --plan`", DrainPlan),
                 ("… `guests`", DrainRow),
+                ("`pool status`", PoolReport),
+                ("… `machines`", MachineRow),
+                ("`pool plan`", PoolPlanExplanation),
+                ("… `steps`, `later`", PlanStep),
+                ("`pool preserved`", PreservedStates),
+                ("… `machines`", PreservedRow),
+                ("`pool rollout history`", PoolHistory),
+                ("… `revisions`", RevisionRow),
             )
         )
     ],
