@@ -234,7 +234,10 @@ class Disturbed(OnWrite):
 
     async def _interfere(self, path: str) -> None:
         client = self.simulation.client()
-        current = msgspec.json.decode((await client.transport.send(Call("GET", path))).body)
+        found = await client.transport.send(Call("GET", path))
+        if found.status != 200:
+            return  # whose status is written is gone already
+        current = msgspec.json.decode(found.body)
         about = {"apiVersion": current["apiVersion"], "kind": current["kind"], "metadata": {"name": current["metadata"]["name"]}}
         condition = {
             "type": FOREIGN,

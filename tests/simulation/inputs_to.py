@@ -12,7 +12,7 @@ from herder.api.schemas import schema_of_kind
 from herder.kube.resources import Resource
 from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.inputs import Inputs
-from tests.simulation.matrix import Scenario
+from tests.simulation.matrix import Scenario, Step
 from tests.simulation.mutations import Json
 from tests.simulation.outcome import named, normalised, stored_objects, unobserved
 from tests.simulation.simulation import Simulation, Wedged, simulate
@@ -20,12 +20,18 @@ from tests.simulation.simulation import Simulation, Wedged, simulate
 QUIET = 20.0
 
 
-def inputs_to(scenario: Scenario, resource: Resource[Any], original: Json, most: int = 0) -> Callable[[int], None]:
-    """`most`: about so many of the mutations, others for each seed, where there are too many for every day."""
+def inputs_to(
+    scenario: Scenario, resource: Resource[Any], original: Json, most: int = 0, history: str = "", prepare: Step | None = None
+) -> Callable[[int], None]:
+    """`most`: about so many of the mutations, others for each seed, where there are too many for every day. `history`: a kind of
+    objects that tell what was, and so do not go back. `prepare`: what is there beforehand."""
 
     def test_inputs(seed: int) -> None:
         inputs = simulate(
-            seed, lambda simulation: _go_through(simulation, scenario, resource, original, most), scenario.kinds, traced=False
+            seed,
+            lambda simulation: _go_through(simulation, scenario, resource, original, most, history, prepare),
+            scenario.kinds,
+            traced=False,
         )
         assert not inputs.wrong, "\n".join(inputs.wrong[:20])
         assert inputs.accepted
@@ -34,8 +40,18 @@ def inputs_to(scenario: Scenario, resource: Resource[Any], original: Json, most:
     return test_inputs
 
 
-async def _go_through(simulation: Simulation, scenario: Scenario, resource: Resource[Any], original: Json, most: int) -> Inputs:
+async def _go_through(
+    simulation: Simulation,
+    scenario: Scenario,
+    resource: Resource[Any],
+    original: Json,
+    most: int,
+    history: str,
+    prepare: Step | None,
+) -> Inputs:
     await simulation.started()
+    if prepare is not None:
+        await prepare(simulation.client())
     nodes = [node(simulation, f"node-{number + 1}") for number in range(scenario.nodes)]
     await simulation.started(controllers(simulation, CONTROLLERS, scenario.controllers), *nodes)
     await simulation.at_rest(QUIET)
@@ -43,7 +59,8 @@ async def _go_through(simulation: Simulation, scenario: Scenario, resource: Reso
 
     async def settle(simulation: Simulation) -> Json:
         await simulation.at_rest(QUIET)
-        return _state(simulation, scenario, first)
+        state = _state(simulation, scenario, first)
+        return {name: one for name, one in state.items() if not history or not name.startswith(history)}
 
     whole = {"apiVersion": resource.api_version, "kind": resource.kind, **original}
     inputs = Inputs(simulation, resource, whole, settle)

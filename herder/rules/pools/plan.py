@@ -99,7 +99,7 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
         return _paused(snapshot, wanted, course, staying, now)
     burst = max(0, snapshot.burst - sum(member.in_flight for member in ours))
     # Who scales in sees that machine go that was chosen, even while others are healed.
-    taken = scale.scale_in(pool, staying, inputs, burst)
+    taken = scale.scale_in(pool, staying, inputs, max(0, snapshot.burst - sum(member.deleting for member in ours)))
     gone = {member.uid for member in taken.taken}
     burst = max(0, burst - sum(not member.in_flight for member in taken.taken))
     ready_before = preservation.was_ready_on(snapshot)

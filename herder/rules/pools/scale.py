@@ -34,18 +34,13 @@ class ScaleOut(msgspec.Struct, frozen=True):
 
 
 def scale_in(pool: VirtualMachinePool, staying: Sequence[Member], inputs: Inputs, burst: int) -> ScaleIn:
-    """Of machines that are not being deleted already. `burst`: how many more may be on their way at once."""
+    """Of machines that are not being deleted already. `burst`: how many more may be on their way out at once. Those that only wait
+    to start keep nobody from being taken: else a pool that has no room could never be made smaller."""
     surplus = len(staying) - pool.spec.replicas
     if surplus <= 0:
         return ScaleIn()
     takeable = [member for member in staying if may_take(pool.spec.scale_in_strategy, member)]
-    chosen: list[Member] = []
-    for member in in_order(takeable, _policy(pool.spec.scale_in_strategy), inputs)[:surplus]:
-        # What is on its way already counts already.
-        burst -= 0 if member.in_flight else 1
-        if burst < 0:
-            break
-        chosen.append(member)
+    chosen = in_order(takeable, _policy(pool.spec.scale_in_strategy), inputs)[: min(surplus, burst)]
     return ScaleIn(tuple(chosen), surplus - len(chosen))
 
 

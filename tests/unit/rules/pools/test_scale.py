@@ -87,6 +87,15 @@ def test_not_more_than_a_burst_are_on_their_way_at_once() -> None:
     assert len(plan_pool(snapshot(pool(0), *five, burst=2), NOW).remove) == 2
 
 
+def test_a_pool_that_has_no_room_can_be_made_smaller() -> None:
+    members = [member(1, created=9.0), *(starting(number, created=5.0) for number in (2, 3, 4))]
+    newest = {"scaleInStrategy": {"proactive": {"selectionPolicy": {"basePolicy": "Newest"}}}}
+    plan = plan_pool(snapshot(pool(1, **newest), *members, burst=3), NOW)
+    assert [one.name for one in plan.remove] == ["web-1", "web-2", "web-3"]
+    going = [member(number, deleting=True) for number in (5, 6)]
+    assert len(plan_pool(snapshot(pool(1, **newest), *members, *going, burst=3), NOW).remove) == 1
+
+
 def test_a_quota_that_refuses_the_fifth_create_stalls_nobody_else() -> None:
     four = [member(number) for number in (1, 2, 3, 4)]
     refused = {"web-5": Refusal("exceeded quota", NOW + 20)}

@@ -1,0 +1,1 @@
+"""VirtualMachinePools with all controllers, the scheduler and nodes, in a simulated world."""

@@ -1,0 +1,112 @@
+"""What must never happen to a pool, looked at with every change of an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from herder.api import labels
+from herder.server.store import Change
+from tests.simulation.pools.scenario import KEY
+from tests.simulation.simulation import Simulation
+
+Json = dict[str, Any]
+# Who was unavailable for less may not have been heard of yet.
+HEARD_AFTER = 1.0
+
+
+class Ledger:
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        # As last stored, by name: machines, instances and disks of the namespace, and the pool.
+        self._stored: dict[str, dict[str, Json]] = {}
+        self._unready_since: dict[str, float] = {}
+        self.wrong: list[str] = []
+        self.restarts = 0
+        simulation.server.listeners.append(self._changed)
+
+    def _of(self, table: str) -> dict[str, Json]:
+        return self._stored.setdefault(table, {})
+
+    def _changed(self, change: Change) -> None:
+        table = change.table.partition(".")[0]
+        if table not in ("virtualmachines", "virtualmachineinstances", "virtualmachinepools", "datavolumes"):
+            return
+        after: Json = msgspec.json.decode(change.record.raw)
+        name: str = after["metadata"]["name"]
+        before = self._of(table).get(name)
+        if change.kind == "DELETED":
+            self._of(table).pop(name, None)
+            if table == "datavolumes":
+                self._disk_gone(name, before or after)
+        else:
+            self._of(table)[name] = after
+        if table == "virtualmachineinstances":
+            self._note_ready(name, None if change.kind == "DELETED" else after)
+        if table == "virtualmachines" and before is not None and change.kind != "DELETED":
+            self._machine_changed(name, before, after)
+
+    def _note_ready(self, name: str, instance: Json | None) -> None:
+        if instance is not None and _is_ready(instance):
+            self._unready_since.pop(name, None)
+        else:
+            self._unready_since.setdefault(name, self._simulation.loop.time())
+
+    def _disk_gone(self, name: str, disk: Json) -> None:
+        owners = disk["metadata"].get("ownerReferences") or []
+        pools = {one["metadata"]["uid"] for one in self._of("virtualmachinepools").values()}
+        if any(owner["uid"] in pools for owner in owners) and not any(owner.get("controller") for owner in owners):
+            self._say(f"{name}, which was preserved, is lost")
+
+    def _machine_changed(self, name: str, before: Json, after: Json) -> None:
+        asked = _annotation(after, labels.RESTART_REQUEST)
+        instance = self._of("virtualmachineinstances").get(name)
+        if asked != _annotation(before, labels.RESTART_REQUEST) and instance is not None and instance["metadata"]["uid"] == asked:
+            self._restarted(name, instance)
+        if after["metadata"].get("deletionTimestamp") and not before["metadata"].get("deletionTimestamp"):
+            self._deleted(name, after)
+
+    def _restarted(self, name: str, instance: Json) -> None:
+        self.restarts += 1
+        pool = self._of("virtualmachinepools").get(KEY.name)
+        if pool is None or not _is_ready(instance) or not _is_of(self._of("virtualmachines")[name], pool):
+            return
+        now = self._simulation.loop.time()
+        others = [other for other, one in self._of("virtualmachines").items() if other != name and _is_of(one, pool)]
+        missed = [other for other in others if self._unready_since.get(other, now) < now - HEARD_AFTER]
+        # Of more than are wanted the first to go are those that nobody misses: they do not count.
+        if len(missed) > max(0, len(others) + 1 - pool["spec"]["replicas"]):
+            self._say(f"{name} was ready and is restarted while {missed} are unavailable")
+
+    def _deleted(self, name: str, machine: Json) -> None:
+        pool = self._of("virtualmachinepools").get(KEY.name)
+        if pool is None or not _is_of(machine, pool):
+            return
+        left = [one for one in self._of("virtualmachines").values() if _is_of(one, pool) and not _goes(one)]
+        ready = machine.get("status", {}).get("readyRevision")
+        revision = machine["metadata"].get("labels", {}).get(labels.POOL_REVISION)
+        if len(left) < pool["spec"]["replicas"] and ready and ready != revision:
+            self._say(f"{name} was ready on {ready}, has {revision}, and was wiped")
+
+    def _say(self, what: str) -> None:
+        self.wrong.append(f"at {self._simulation.loop.time():.3f} s: {what}")
+        self._simulation.trace.add("ledger", what)
+
+
+def _is_ready(instance: Json) -> bool:
+    conditions = instance.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _is_of(machine: Json, pool: Json) -> bool:
+    owners = machine["metadata"].get("ownerReferences") or []
+    return any(owner["uid"] == pool["metadata"]["uid"] and owner.get("controller") for owner in owners)
+
+
+def _goes(machine: Json) -> bool:
+    return bool(machine["metadata"].get("deletionTimestamp"))
+
+
+def _annotation(thing: Json, name: str) -> str:
+    return (thing["metadata"].get("annotations") or {}).get(name, "")
