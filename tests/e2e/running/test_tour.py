@@ -15,12 +15,13 @@ __all__ = ["accelerator", "guest", "migrations", "qemu"]
 
 README = (ROOT / "README.md").read_text()
 PASTED = re.compile(r"```sh\n(.*?)```", re.DOTALL)
-# What is followed is ended by its time; then a value and a field that are refused.
+# What is followed is ended by its time; then a value and a field that are refused, and a rollout that does not get through.
 MEANT_TO_FAIL = [
     "timeout 5 .venv/bin/herder logs counter -f",
     "timeout 5 .venv/bin/herder console counter",
     """kubectl patch vm web --type merge -p '{"spec":{"runStrategy":"Sometimes"}}'""",
     "kubectl apply -f -",
+    ".venv/bin/herder pool rollout status counters",
 ]
 
 
@@ -67,9 +68,9 @@ def test_everything_in_the_tour_can_be_pasted_and_leaves_nothing_behind(
     stopped, moved = "VirtualMachine counter is Stopped", "Succeeded to node-"
     for words in ("you said: hello", "VirtualMachine counter is Paused", stopped, moved, "did you mean"):
         assert words in said
-    # Of the pool: its machine that was healed, and its rollout that was halted.
+    # Of the pool: its machine that was healed, its rollout, and the one that was halted and undone.
     assert "did not start: deleted with their volumes, to be made again: VirtualMachine counters-2" in said
-    assert re.search(r"^counters-\d did not become available with revision counters-\w+ in time; 1 of 4 have", said, re.MULTILINE), said
-    assert len(re.findall(r"^counters-\d +\S+ +Running .* True +(counters-\w+)$", said, re.MULTILINE)) == 4, said
+    assert len(re.findall(r"^rollout of counters-\w+ is complete: 4 of 4 have it$", said, re.MULTILINE)) == 2, said
+    assert re.search(r"counters-\d did not become available with revision counters-\w+ in time; 1 of 4 have", said), said
     before, after = re.findall(r"^OBJECTS BEGIN\n(.*?)^OBJECTS END$", said, re.DOTALL | re.MULTILINE)
     assert (before, re.findall(r"^LEFT:\s*$", said, re.MULTILINE)) == (after, ["LEFT:"]), said
