@@ -20,7 +20,8 @@ async def preserved(pool: Pool, number: int) -> Json:
     """The disk, once its machine is gone and the pool alone owns it."""
 
     async def look() -> Json:
-        disk = (await pool.disks())[number]
+        disk = (await pool.disks()).get(number)
+        assert disk is not None
         owners = disk["metadata"].get("ownerReferences", [])
         assert [(one["kind"], one.get("controller", False)) for one in owners] == [("VirtualMachinePool", False)], owners
         return disk
@@ -33,8 +34,10 @@ async def released(pool: Pool, number: int) -> Json:
     """The disk, once its machine alone owns it."""
 
     async def look() -> Json:
-        disk = (await pool.disks())[number]
-        owners = [(one["kind"], one["controller"]) for one in disk["metadata"]["ownerReferences"]]
+        disk = (await pool.disks()).get(number)
+        # One that was not kept is made anew, in a moment.
+        assert disk is not None
+        owners = [(one["kind"], one.get("controller", False)) for one in disk["metadata"].get("ownerReferences", ())]
         assert owners == [("VirtualMachine", True)], owners
         return disk
 
