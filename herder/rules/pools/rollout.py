@@ -88,6 +88,14 @@ def is_updated(member: Member, revision: str) -> bool:
     return member.instance_revision == revision if member.instance_uid else member.off
 
 
+def was_complete(pool: VirtualMachinePool, revision: str, members: Iterable[Member]) -> bool:
+    """Whether the rollout of the revision is over. Who fails afterwards fails for another reason; who has another revision, because
+    it was attached, still has to get it. To go back to the last good template is a rollout like any other."""
+    status = pool.status
+    over = status is not None and status.current_revision == status.update_revision == revision and status.rollout is None
+    return over and all(member.revision == revision for member in members)
+
+
 def course(
     pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, Revision], members: Sequence[Member], now: float
 ) -> Course:
@@ -99,8 +107,7 @@ def course(
     rolls_back = (settings.on_failure or defaults.ON_FAILURE) == "Rollback" and good.name != wanted.name
     if failed and rolls_back:
         return Course("RolledBack", good, good, None)
-    rolled_out = pool.status is not None and pool.status.current_revision == wanted.name
-    goes_on = not rolled_out or any(not is_updated(member, wanted.name) for member in members)
+    goes_on = not was_complete(pool, wanted.name, members)
     stuck, look = _stuck(pool, wanted, members, now) if goes_on else (None, None)
     if stuck is not None or (failed and not _works_after_all(pool, wanted, members, now)):
         return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)

@@ -13,7 +13,7 @@ from herder.rules.pools.healing import Healing, is_sick, is_spared
 from herder.rules.pools.member import Member
 from herder.rules.pools.preservation import preserved_states, state_preservation, was_ready_on
 from herder.rules.pools.revisions import Revision
-from herder.rules.pools.rollout import Course, is_updated, proactive, strategy_of
+from herder.rules.pools.rollout import Course, is_updated, proactive, strategy_of, was_complete
 from herder.rules.pools.snapshot import PoolSnapshot, Refusal
 
 MOST_DETACHED = 256
@@ -38,7 +38,9 @@ class Standing(msgspec.Struct, frozen=True):
 def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Document:
     pool, old = snapshot.pool, snapshot.pool.status
     detached = snapshot.detached[:MOST_DETACHED]
-    current = _current_revision(snapshot, standing, now)
+    there = _is_there(snapshot, standing, now)
+    before = (old.current_revision if old else None) or None
+    complete = there or was_complete(pool, standing.wanted.name, standing.staying)
     return without_nothing(
         {
             "observedGeneration": pool.metadata.generation,
@@ -52,43 +54,37 @@ def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Documen
             "detachedReplicas": len(snapshot.detached),
             "detached": list(detached) or None,
             "labelSelector": f"{labels.POOL}={pool.name}",
-            "currentRevision": current,
+            "currentRevision": standing.wanted.name if there else before,
             "updateRevision": standing.wanted.name,
             "failedRevision": standing.wanted.name if standing.course.state in ("Halted", "RolledBack") else None,
             "collisionCount": (old.collision_count if old else None) or None,
-            "rollout": _rollout(snapshot, standing, current, now),
+            "rollout": None if complete else _rollout(snapshot, standing, now),
             "healing": [*standing.healing.records] or None,
-            "conditions": since(_conditions(snapshot, standing, current), old.conditions if old else None, now),
+            "conditions": since(_conditions(snapshot, standing, complete), old.conditions if old else None, now),
         }
     )
 
 
-def _current_revision(snapshot: PoolSnapshot, standing: Standing, now: float) -> str | None:
-    """The last one that every machine had, and was available with."""
+def _is_there(snapshot: PoolSnapshot, standing: Standing, now: float) -> bool:
+    """Every machine has the revision, and is available with it."""
     pool = snapshot.pool
-    before = (pool.status.current_revision if pool.status else None) or None
-    if len(standing.staying) < pool.spec.replicas:
-        return before
     min_ready = min_ready_seconds(pool)
-    there = all(
+    return len(standing.staying) >= pool.spec.replicas and all(
         is_updated(member, standing.wanted.name) and (member.off or is_available(member, min_ready, now))
         for member in standing.staying
     )
-    return standing.wanted.name if there else before
 
 
-def _rollout(snapshot: PoolSnapshot, standing: Standing, current: str | None, now: float) -> Document | None:
-    """Since when the template's revision is rolled out; nothing once it is."""
-    if current == standing.wanted.name:
-        return None
+def _rollout(snapshot: PoolSnapshot, standing: Standing, now: float) -> Document:
+    """Since when the template's revision is rolled out."""
     old = snapshot.pool.status
     known = old.rollout.started_time if old and old.rollout and old.update_revision == standing.wanted.name else None
     return {"startedTime": text_of(known or moment(now))}
 
 
-def _conditions(snapshot: PoolSnapshot, standing: Standing, current: str | None) -> list[Document]:
+def _conditions(snapshot: PoolSnapshot, standing: Standing, complete: bool) -> list[Document]:
     pool = snapshot.pool
-    found = [_available(snapshot, standing), _progressing(snapshot, standing, current)]
+    found = [_available(snapshot, standing), _progressing(snapshot, standing, complete)]
     if pool.spec.paused:
         found.append(
             condition(reasons.PAUSED, True, reasons.PAUSED, "spec.paused is true: nothing is created, deleted, rolled or healed")
@@ -119,7 +115,7 @@ def _available(snapshot: PoolSnapshot, standing: Standing) -> Document:
     return condition(reasons.AVAILABLE, False, reasons.MINIMUM_REPLICAS_UNAVAILABLE, message)
 
 
-def _progressing(snapshot: PoolSnapshot, standing: Standing, current: str | None) -> Document:
+def _progressing(snapshot: PoolSnapshot, standing: Standing, complete: bool) -> Document:
     course, wanted = standing.course, standing.wanted
     updated = sum(is_updated(member, wanted.name) for member in standing.staying)
     far = f"{updated} of {len(standing.staying)} have revision {wanted.name}"
@@ -132,7 +128,7 @@ def _progressing(snapshot: PoolSnapshot, standing: Standing, current: str | None
             f"revision {wanted.name} did not become available in time: back to {course.target.name}; change the template to go on"
         )
         return condition(reasons.PROGRESSING, False, reasons.ROLLED_BACK, message)
-    if current == wanted.name:
+    if complete:
         return condition(reasons.PROGRESSING, True, reasons.ROLLOUT_COMPLETE, f"all have revision {wanted.name}")
     if course.state == "Paused":
         return condition(reasons.PROGRESSING, False, reasons.ROLLOUT_PAUSED, f"updateStrategy.proactive.paused is true; {far}")

@@ -192,9 +192,21 @@ def test_a_pool_whose_machines_are_all_updated_and_not_available_halts_as_well(r
     assert {one.revision for one in back.update} == {name_of(A)}
 
 
-def test_a_new_machine_of_a_revision_that_was_rolled_out_halts_nothing() -> None:
-    plan = roll(member(1, B), late(2, instance_uid="i"), status={"currentRevision": name_of(B)})
+@pytest.mark.parametrize("instance", ["", "i"])
+def test_a_machine_that_fails_on_a_revision_that_was_rolled_out_halts_nothing(instance: str) -> None:
+    complete = {"currentRevision": name_of(B), "updateRevision": name_of(B)}
+    plan = roll(member(1, B), late(2, instance_uid=instance), status=complete)
     assert progressing(plan) == ("True", "RolloutComplete")
+    assert plan.events == ()
+
+
+def test_a_rollout_back_to_the_last_template_is_complete_when_all_are_there_again() -> None:
+    back = {"currentRevision": name_of(A), "updateRevision": name_of(B)}
+    stuck = roll(member(1), late(2), wanted=A, status=back)
+    assert progressing(stuck) == ("True", "RollingOut")
+    on_the_way = roll(member(1), starting(2, A), wanted=A, status={**stuck.status, "updateRevision": name_of(A)})
+    assert progressing(on_the_way) == ("True", "RollingOut")
+    assert progressing(roll(member(1), member(2), wanted=A, status=on_the_way.status)) == ("True", "RolloutComplete")
 
 
 @pytest.mark.parametrize("mended", [C, A], ids=["fixed", "reverted"])
