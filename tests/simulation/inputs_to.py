@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from herder.api import labels
 from herder.api.schemas import schema_of_kind
 from herder.kube.resources import Resource
 from tests.simulation.cluster import CONTROLLERS, controllers, node
@@ -78,8 +79,11 @@ def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) ->
     return {name: _without_generations(one) for name, one in objects.items()}
 
 
+# How often something was changed, and what was asked for then, is no part of what it has become.
+_PAST = ("generation", "observedGeneration", labels.RESTART_REQUEST)
+
+
 def _without_generations(value: Any) -> Any:
-    """How often something was changed is no part of what it has become."""
     if isinstance(value, dict):
-        return {name: _without_generations(one) for name, one in value.items() if name not in ("generation", "observedGeneration")}
+        return {name: _without_generations(one) for name, one in value.items() if name not in _PAST}
     return [_without_generations(one) for one in value] if isinstance(value, list) else value

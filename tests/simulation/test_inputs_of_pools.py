@@ -4,7 +4,7 @@ from typing import Any
 
 from herder.api.account import SYSTEM_NAMESPACE
 from herder.kube.client import Client
-from herder.kube.resources import CONFIG_MAPS, POOLS
+from herder.kube.resources import CONFIG_MAPS, POOLS, PRIORITY_CLASSES
 from herder.rules.herder_config import NAME
 from tests.simulation.inputs_to import inputs_to
 from tests.simulation.pools.scenario import ROLLED, pool, template
@@ -33,11 +33,17 @@ SPEC: dict[str, Any] = {
 
 
 async def few_at_once(client: Client) -> None:
-    """The most replicas that one may ask for are many."""
+    """The most replicas that one may ask for are many. And the class that is asked for is there."""
+    await client.create(PRIORITY_CLASSES, {"metadata": {"name": "a"}, "value": 7})
     metadata = {"name": NAME, "namespace": SYSTEM_NAMESPACE}
     await client.create(CONFIG_MAPS, {"metadata": metadata, "data": {"pools.yaml": "burst: 3"}})
 
 
 test_a_pool_copes_with_every_field = inputs_to(
-    ROLLED, POOLS, pool(1, template("6Gi"), **SPEC), most=100, history="controllerrevisions", prepare=few_at_once
+    ROLLED,
+    POOLS,
+    pool(1, template("6Gi", terminationGracePeriodSeconds=1), **SPEC),
+    most=60,
+    history="controllerrevisions",
+    prepare=few_at_once,
 )
