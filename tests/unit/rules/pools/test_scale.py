@@ -89,7 +89,7 @@ def test_not_more_than_a_burst_are_on_their_way_at_once() -> None:
 
 def test_a_pool_that_has_no_room_can_be_made_smaller() -> None:
     members = [member(1, created=9.0), *(starting(number, created=5.0) for number in (2, 3, 4))]
-    newest = {"scaleInStrategy": {"proactive": {"selectionPolicy": {"basePolicy": "Newest"}}}}
+    newest: dict[str, Any] = {"scaleInStrategy": {"proactive": {"selectionPolicy": {"basePolicy": "Newest"}}}}
     plan = plan_pool(snapshot(pool(1, **newest), *members, burst=3), NOW)
     assert [one.name for one in plan.remove] == ["web-1", "web-2", "web-3"]
     going = [member(number, deleting=True) for number in (5, 6)]
