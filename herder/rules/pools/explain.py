@@ -23,6 +23,8 @@ from herder.rules.pools.waiting import rollout_standing
 Action = Literal["Attach", "Release", "Heal", "Delete", "Update", "Restart", "Stop", "Create"]
 # Nobody is held back.
 _UNBOUNDED = 2**31 - 1
+# Whoever asks for more machines than anybody has is told the first so many.
+MOST_LATER = 10_000
 _VERBS: dict[Action, str] = {
     "Attach": "attached",
     "Release": "released",
@@ -197,7 +199,7 @@ def explain_plan(snapshot: PoolSnapshot, now: float, unknown: Sequence[str] = ()
     steps = _steps(snapshot, plan)
     # The same plan with nobody held back: what it has beyond the first one comes later.
     free = msgspec.structs.replace(pool, spec=msgspec.structs.replace(pool.spec, max_unavailable=_UNBOUNDED))
-    whole = _steps(snapshot, plan_pool(msgspec.structs.replace(snapshot, pool=free, burst=_UNBOUNDED), now))
+    whole = _steps(snapshot, plan_pool(msgspec.structs.replace(snapshot, pool=free, burst=MOST_LATER), now))
     first = {(step.action, step.name) for step in steps}
     later = tuple(step for step in whole if (step.action, step.name) not in first)
     conditions: list[Document] = plan.status.get("conditions", [])
@@ -261,6 +263,7 @@ def _followed(snapshot: PoolSnapshot, later: Sequence[PlanStep]) -> Iterable[str
         if not names:
             continue
         many = f"{len(names)} more are" if len(names) > 1 else "1 more is"
+        many = f"at least {many}" if len(later) + snapshot.burst >= MOST_LATER else many
         bounded = action in ("Restart", "Stop", "Heal")
         pace = f"at most {at_once} unavailable at a time" if bounded else f"at most {snapshot.burst} on their way at a time"
         yield f"then {many} {verb}, {pace}: {named(names)}"

@@ -6,7 +6,7 @@ import pytest
 from herder.api.core import ControllerRevision
 from herder.api.kinds import VirtualMachinePool
 from herder.rules.plans import condition
-from herder.rules.pools.explain import explain_plan, pool_report
+from herder.rules.pools.explain import MOST_LATER, explain_plan, pool_report
 from herder.rules.pools.gather import Everything, snapshot_of
 from herder.rules.pools.history import changes, history_rows
 from herder.rules.pools.plan import plan_pool
@@ -61,6 +61,12 @@ def test_a_burst_makes_the_rest_come_later() -> None:
     said = explain_plan(found, NOW)
     assert [(step.action, step.name) for step in said.steps] == [("Create", "web-1"), ("Create", "web-2")]
     assert said.then == ("then 3 more are created, at most 2 on their way at a time: web-3, web-4, web-5",)
+
+
+def test_a_plan_for_more_machines_than_anybody_has_is_cut_and_says_so() -> None:
+    said = explain_plan(msgspec.structs.replace(snapshot(written(2**31 - 1, DONE), []), burst=2), NOW)
+    assert len(said.steps) == 2 and len(said.later) == MOST_LATER - 2
+    assert said.then[0].startswith(f"then at least {MOST_LATER - 2} more are created, ")
 
 
 def test_a_plan_for_a_pool_that_is_held_says_why_nothing_is_done() -> None:
