@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from herder.api.problems import printable
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
 from herder.cli.completion import names_of
 from herder.cli.output import output_option, show
@@ -55,7 +56,8 @@ async def status(where: Where, name: str, no_wait: bool, timeout: float | None) 
         standing = rollout_standing(found)
         if standing.state == "held":
             raise Refusal(standing.text)
-        click.echo(f"{standing.percent}%: {standing.text}")
+        # It may quote what somebody else has written.
+        click.echo(printable(f"{standing.percent}%: {standing.text}"))
 
 
 @rollout.command()
