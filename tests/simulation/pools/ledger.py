@@ -74,10 +74,16 @@ class Ledger:
             return
         now = self._simulation.loop.time()
         others = [other for other, one in self._of("virtualmachines").items() if other != name and _is_of(one, pool)]
-        missed = [other for other in others if self._unready_since.get(other, now) < now - HEARD_AFTER]
+        missed = [one for one in others if self._unready_since.get(one, now) < now - HEARD_AFTER or self._goes_down(one)]
         # Of more than are wanted the first to go are those that nobody misses: they do not count.
         if len(missed) > max(0, len(others) + 1 - pool["spec"]["replicas"]):
             self._say(f"{name} was ready and is restarted while {missed} are unavailable")
+
+    def _goes_down(self, name: str) -> bool:
+        """It was asked to restart, which the pool wrote itself and knows."""
+        instance = self._of("virtualmachineinstances").get(name)
+        asked = _annotation(self._of("virtualmachines")[name], labels.RESTART_REQUEST)
+        return instance is not None and instance["metadata"]["uid"] == asked
 
     def _deleted(self, name: str, machine: Json) -> None:
         pool = self._of("virtualmachinepools").get(KEY.name)
