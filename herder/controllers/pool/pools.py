@@ -85,9 +85,9 @@ class Pools:
         if plan.heal or _fails_now(stored, plan):
             # Who was healed and which revision failed must not be lost with who found it out: nothing else will show it afterwards.
             await self._show(stored, plan)
-        if plan.heal:
-            self._metrics.healed(snapshot.pool, len(plan.heal))
         outcome = await self._writer.carry_out(snapshot.pool, plan)
+        if outcome.healed:
+            self._metrics.healed(snapshot.pool, outcome.healed)
         if outcome.collided:
             # Written before the next try: who leads then must come to the same name.
             collided = {**plan.status, "collisionCount": plan.status.get("collisionCount", 0) + 1}

@@ -42,6 +42,7 @@ class Outcome(msgspec.Struct):
     # Names of machines that were made or updated, and what was refused.
     succeeded: list[str] = msgspec.field(default_factory=list[str])
     refused: list[Refused] = msgspec.field(default_factory=list[Refused])
+    healed: int = 0
     # Somebody was faster: to be looked at again.
     conflicts: int = 0
     # The name of the template's revision is taken by something else: the next try has another one.
@@ -64,12 +65,17 @@ class Writer:
         await self._keep_revisions(pool, plan)
         await self._each(pool, plan.adopt, self._adopt, outcome, events.adopted)
         await self._each(pool, plan.release, self._release, outcome)
-        await self._remove(pool, plan.heal, outcome, events.healed)
+        await self._remove(pool, plan.heal, outcome, lambda names: self._healed(names, outcome))
         kept = bool(plan.remove) and plan.remove[0].preserve
         await self._remove(pool, plan.remove, outcome, lambda names: events.removed(names, preserved=kept))
         await self._update(pool, plan.update, outcome)
         await self._each(pool, plan.create, self._create, outcome, events.created)
         return outcome
+
+    @staticmethod
+    def _healed(names: list[str], outcome: Outcome) -> Event:
+        outcome.healed = len(names)
+        return events.healed(names)
 
     async def _create_revision(self, pool: VirtualMachinePool, document: Document) -> bool:
         """Whether it is there now: made by us, or by who led before us."""

@@ -58,14 +58,16 @@ def heal(
         for member in members:
             if member.uid in left_alone:
                 continue
-            due = _due(member, settings, ready_before.get(member.name, ""), nodes.get(member.node), records.get(member.name), now)
+            record = None if _is_unfinished(known.get(member.name), member, now) else records.get(member.name)
+            due = _due(member, settings, ready_before.get(member.name, ""), nodes.get(member.node), record, now)
             if due is None:
                 continue
             if due > now:
                 waits.append(due - now)
             elif len(healed) < slots and (member.name in records or len(records) < MOST_RECORDS):
                 healed.append(member)
-                records[member.name] = _one_more(member.name, records.get(member.name), now)
+                if not _is_unfinished(known.get(member.name), member, now):
+                    records[member.name] = _one_more(member.name, records.get(member.name), now)
     return Healing(tuple(healed), tuple(_document(one) for one in records.values()), min(waits, default=None))
 
 
@@ -92,6 +94,15 @@ def _due(
     if record is not None and record.retry_after_time is not None:
         due = max(due, record.retry_after_time.timestamp())
     return due
+
+
+def _is_unfinished(record: HealingRecord | None, member: Member, now: float) -> bool:
+    """It is written down that this very machine is healed, and it is there: somebody was faster with a word about it, or whoever
+    wrote it down is gone. That healing is carried out, and not counted once more."""
+    if record is None or record.last_healed_time is None:
+        return False
+    healed = record.last_healed_time.timestamp()
+    return member.created < healed <= now and member.failing_since <= healed
 
 
 def is_sick(member: Member, settings: Autohealing) -> bool:

@@ -143,13 +143,13 @@ def test_the_node_does_not_answer_and_nothing_is_wiped() -> None:
 
 @pytest.mark.parametrize(("attempts", "wait"), [(0, 10), (1, 20), (2, 40), (4, 160), (5, 300), (6, 300), (2_000_000_000, 300)])
 def test_each_healing_doubles_the_wait_up_to_five_minutes(attempts: int, wait: float) -> None:
-    plan = heal(broken(1), records=[record(attempts=attempts)] if attempts else None)
+    plan = heal(broken(1, created=NOW - 15), records=[record(attempts=attempts)] if attempts else None)
     written = plan.status["healing"][0]
     assert written == {"name": "web-1", "attempts": attempts + 1, "lastHealedTime": at(0), "retryAfterTime": at(wait)}
 
 
 def test_backoff_survives_the_leader_and_the_machine_because_it_is_in_the_status() -> None:
-    plan = heal(broken(1), records=[record(retry=70)])
+    plan = heal(broken(1, created=NOW - 15), records=[record(retry=70)])
     assert (plan.heal, plan.next_look, plan.status["healing"][0]["retryAfterTime"]) == ((), 70, at(70))
 
 
@@ -177,3 +177,13 @@ def test_records_are_bounded_and_the_next_one_waits() -> None:
     plan = heal(broken(1), *treated, records=full, spec={"maxUnavailable": "100%"})
     assert (plan.heal, len(plan.status["healing"])) == ((), 1000)
     assert names(heal(broken(1), *treated[1:], records=full[1:], spec={"maxUnavailable": "100%"})) == ["web-1"]
+
+
+def test_a_healing_that_was_written_down_and_not_carried_out_is_carried_out_at_once_and_counted_once() -> None:
+    """Somebody wrote a word about the machine in that moment, or the leader was gone: it need not wait for the next turn."""
+    noted = record(healed=-1.0, retry=9.0)
+    plan = heal(broken(1, failing_since=NOW - 30.0), records=[noted])
+    assert names(plan) == ["web-1"]
+    assert plan.status["healing"] == [noted]
+    made_since = broken(1, created=NOW - 0.5, failing_since=NOW - 0.2)
+    assert names(heal(made_since, records=[noted])) == []
