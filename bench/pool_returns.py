@@ -33,19 +33,19 @@ def rows(folder: Path, options: Options) -> list[Row]:
         return []
     images = folder / "images"
     images.mkdir()
-    (images / "disk.img").write_bytes(b"an image".ljust(options.pick(256, 16) << 20, b"."))
+    (images / "disk.img").write_bytes(b"an image".ljust(options.pick(64, 16) << 20, b"."))
     with _served(images) as url, herder_up(folder / "real", 1, "qemu", "--allow-local-imports") as up:
         return asyncio.run(_measure(up, f"{url}/disk.img", options))
 
 
 async def _measure(up: Up, url: str, options: Options) -> list[Row]:
     """The two take turns; who comes first changes from round to round."""
-    count, size = options.pick(10, 2), options.pick(256, 16)
+    count, size = options.pick(10, 2), options.pick(64, 16)
     seconds: dict[str, list[float]] = {"Offline": [], "Disabled": []}
     async with connect(up.side) as client:
         await client.send(Call("POST", "/api/v1/namespaces", namespace()))
         await client.send(Call("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps", kernel()))
-        for number in range(options.pick(4, 2)):
+        for number in range(options.pick(3, 2)):
             for preservation in list(seconds)[:: 1 if number % 2 else -1]:
                 seconds[preservation].append(await _scale_out(client, preservation, count, url, f"{size}Mi"))
     what = f"{count} guests with {size} MiB of disk each, from the scale-out to the last Running"
