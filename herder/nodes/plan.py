@@ -12,10 +12,11 @@ from herder.api.guest import ENDED
 from herder.nodes.health import HEALTHY, Health
 from herder.nodes.moving.moving import STAYS, Moving
 from herder.nodes.runtimes.base import GuestStatus
+from herder.rules.instances.launcher import GRACE_BEYOND_GUEST
 
 Action = Literal["start", "shut_down", "remove", "pause", "resume", "finish"]
 # Of a pod's grace, for the node to switch off and to say so.
-SWITCH_OFF_BEFORE_END = 15.0
+SWITCH_OFF_BEFORE_END = float(GRACE_BEYOND_GUEST)
 
 
 class PodPlan(msgspec.Struct, frozen=True):
@@ -77,7 +78,15 @@ def _switch_off_in(pod: Pod, now: float) -> float:
     grace = pod.metadata.deletion_grace_period_seconds or 0
     if end is None or grace == 0:
         return 0.0
-    return end.timestamp() - min(SWITCH_OFF_BEFORE_END, grace / 2) - now
+    return end.timestamp() - _kept_back(pod, grace) - now
+
+
+def _kept_back(pod: Pod, grace: int) -> float:
+    """What a guest's pod has beyond the guest's own time is not for the guest, however short that is. Where somebody has given it
+    another time than its own, half of that is the guest's at least; and so it is with pods that are not made for guests."""
+    if labels.GUEST in pod.annotations and grace == pod.spec.termination_grace_period_seconds:
+        return SWITCH_OFF_BEFORE_END
+    return min(SWITCH_OFF_BEFORE_END, grace / 2)
 
 
 def _pause(pod: Pod, status: GuestStatus, moving: Moving) -> tuple[Action, ...]:

@@ -84,6 +84,23 @@ def test_a_guest_that_does_not_end_in_its_time_is_switched_off() -> None:
     assert over.shown.reason == "SwitchedOff"
 
 
+@pytest.mark.parametrize(
+    ("own", "given", "guests"),
+    [(45, 45, 30), (20, 20, 5), (15, 15, 0), (45, 10, 5), (20, 600, 585)],
+    ids=["its own 30 s", "its own 5 s", "none", "a person gives less", "a person gives more"],
+)
+def test_a_guest_gets_the_time_that_its_spec_says_and_not_what_its_pod_has_beyond(own: int, given: int, guests: int) -> None:
+    about: dict[str, Any] = {"deletionTimestamp": later(given), "deletionGracePeriodSeconds": given}
+    ending = plan(RUNNING, grace=own, annotations={labels.GUEST: "{}"}, **about)
+    assert (ending.next_look or 0) == pytest.approx(guests)
+    assert ending.actions == (("shut_down",) if guests else ("remove", "finish"))
+
+
+def test_half_of_a_short_grace_is_a_plain_pods_own() -> None:
+    ending = plan(RUNNING, grace=20, deletionTimestamp=later(20), deletionGracePeriodSeconds=20)
+    assert ending.next_look == pytest.approx(10)
+
+
 def test_without_grace_it_is_switched_off_at_once() -> None:
     assert plan(RUNNING, deletionTimestamp=later(0), deletionGracePeriodSeconds=0).actions == ("remove", "finish")
 

@@ -83,6 +83,7 @@ def pod(
     deleted: bool = False,
     name: str = "virt-launcher-web-aaaaaaaa",
     conditions: list[Json] | None = None,
+    grace: int | None = None,
     **metadata: Any,
 ) -> Pod:
     listed = list(conditions or [])
@@ -93,7 +94,8 @@ def pod(
     about: Json = {"name": name, "namespace": "shop", "uid": f"uid-of-{name}", **metadata}
     if deleted:
         about["deletionTimestamp"] = later(0)
-    return msgspec.convert({"metadata": about, "spec": {"nodeName": node}, "status": {"phase": phase, "conditions": listed}}, Pod)
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": grace}
+    return msgspec.convert({"metadata": about, "spec": spec, "status": {"phase": phase, "conditions": listed}}, Pod)
 
 
 def node(name: str = "node-1", ready: str = "True", *taints: str) -> Node:
