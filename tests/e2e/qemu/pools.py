@@ -46,11 +46,11 @@ def counting(settings: str) -> Json:
     return _instance("32Mi", boot, {"name": "kernel", "configMap": {"name": "kernel"}})
 
 
-def linux(**spec: Any) -> Json:
-    """The spec of an instance with the Linux of `answering.sh` in it: its own disk, and what cloud-init would read."""
+def linux(disk: str, **spec: Any) -> Json:
+    """The spec of an instance with the Linux of `answering.sh` in it: a disk of its own, and what cloud-init would read."""
     boot = {"volume": {"name": "linux"}, "kernelArgs": "console=ttyS0 quiet panic=-1 nokaslr"}
     made = _instance("192Mi", boot, {"name": "linux", "dataVolume": {"name": "linux"}})
-    return with_disks(made, "root", "seed") | spec
+    return with_disks(made, disk, "seed") | spec
 
 
 def _instance(memory: str, boot: Json, kernel: Json) -> Json:

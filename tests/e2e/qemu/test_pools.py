@@ -94,10 +94,10 @@ async def test_a_change_goes_through_ten_guests_and_never_takes_more_than_three_
 @pytest.mark.usefixtures("answering")
 async def test_changed_user_data_is_run_by_a_guest_that_goes_by_the_instance_id_as_cloud_init_does(herd: Herd) -> None:
     """With the same disk all the time: what was run for it once is run again only where the template asks for it."""
-    image = volume("root", "1Mi", f"{herd.url}/sound.img")
-    plain = linux(readinessProbe=WELL)
+    image = volume("seeded-disk", "1Mi", f"{herd.url}/sound.img")
+    plain = linux("seeded-disk", readinessProbe=WELL)
     await herd.make("seeded", 1, seeded(plain, "echo first data"), image)
-    claim = await herd.uid(CLAIMS, "root-1")
+    claim = await herd.uid(CLAIMS, "seeded-disk-1")
     assert "first data" in await herd.says("seeded-1", "linux is up")
     await herd.roll("seeded", 1, {"template": {"spec": seeded(plain, "echo second data")}})
     text = await herd.says("seeded-1", "linux is up", times=2)
@@ -106,23 +106,23 @@ async def test_changed_user_data_is_run_by_a_guest_that_goes_by_the_instance_id_
     await herd.roll("seeded", 1, {"template": again})
     text = await herd.says("seeded-1", "linux is up", times=3)
     assert text.count("third data") == 1 and text.count("boot number 3 of this disk") == 1
-    assert await herd.uid(CLAIMS, "root-1") == claim
+    assert await herd.uid(CLAIMS, "seeded-disk-1") == claim
     await herd.end("seeded")
 
 
 async def test_a_disk_grows_with_its_template_while_its_guest_runs(herd: Herd) -> None:
-    await herd.make("grown", 1, with_disks(counting("rate=1"), "root"), volume("root", "5Mi"))
+    await herd.make("grown", 1, with_disks(counting("rate=1"), "grown-disk"), volume("grown-disk", "5Mi"))
     await herd.says("grown-1", "size=5M")
     instance = await herd.uid(INSTANCES, "grown-1")
-    await herd.roll("grown", 1, {"dataVolumeTemplates": [volume("root", "9Mi")]})
+    await herd.roll("grown", 1, {"dataVolumeTemplates": [volume("grown-disk", "9Mi")]})
 
     async def has_grown() -> bool:
-        status = (await herd.get(CLAIMS, "root-1"))["status"]
+        status = (await herd.get(CLAIMS, "grown-disk-1"))["status"]
         assert status["capacity"]["storage"] == "9Mi", status
         return True
 
     await eventually(has_grown, PATIENCE)
-    assert (await herd.disk("root-1")).stat().st_size == 9 * MIB
+    assert (await herd.disk("grown-disk-1")).stat().st_size == 9 * MIB
     # In the same QEMU: it tells the guest, which looks when it boots.
     herd.type("grown-1", "reboot")
     await herd.says("grown-1", "size=9M")
@@ -154,10 +154,10 @@ async def test_an_image_is_refreshed_and_other_disks_stay_as_they_are(herd: Herd
 @pytest.mark.usefixtures("answering")
 async def test_a_guest_that_was_scaled_away_comes_back_to_what_it_had_written(herd: Herd) -> None:
     keeping = {"proactive": {"statePreservation": "Offline", "selectionPolicy": {"basePolicy": "Newest"}}}
-    image = volume("root", "1Mi", f"{herd.url}/sound.img")
-    await herd.make("kept", 1, seeded(linux(readinessProbe=WELL), "true"), image, scaleInStrategy=keeping)
+    image = volume("kept-disk", "1Mi", f"{herd.url}/sound.img")
+    await herd.make("kept", 1, seeded(linux("kept-disk", readinessProbe=WELL), "true"), image, scaleInStrategy=keeping)
     await herd.says("kept-1", "boot number 1 of this disk")
-    claim, machine = await herd.uid(CLAIMS, "root-1"), await herd.uid(MACHINES, "kept-1")
+    claim, machine = await herd.uid(CLAIMS, "kept-disk-1"), await herd.uid(MACHINES, "kept-1")
     await herd.change("kept", {"replicas": 0})
 
     async def is_gone() -> bool:
@@ -169,7 +169,7 @@ async def test_a_guest_that_was_scaled_away_comes_back_to_what_it_had_written(he
     await herd.change("kept", {"replicas": 1})
     await herd.settled("kept", 1)
     await herd.says("kept-1", "boot number 2 of this disk")
-    assert await herd.uid(CLAIMS, "root-1") == claim
+    assert await herd.uid(CLAIMS, "kept-disk-1") == claim
     assert await herd.uid(MACHINES, "kept-1") != machine
     await herd.end("kept")
 
@@ -177,12 +177,12 @@ async def test_a_guest_that_was_scaled_away_comes_back_to_what_it_had_written(he
 @pytest.mark.usefixtures("answering")
 async def test_a_guest_whose_liveness_probe_finds_its_disk_spoilt_gets_a_fresh_one(herd: Herd) -> None:
     """First it is restarted with its disk. When that does not come up, it is made again without."""
-    patient = linux(readinessProbe=WELL, livenessProbe={**WELL, "failureThreshold": 30})
-    image = volume("root", "1Mi", f"{herd.url}/sound.img")
+    patient = linux("healed-disk", readinessProbe=WELL, livenessProbe={**WELL, "failureThreshold": 30})
+    image = volume("healed-disk", "1Mi", f"{herd.url}/sound.img")
     await herd.make("healed", 2, seeded(patient, "true"), image, autohealing={"startupFailureThreshold": 1})
 
     async def about(number: int) -> dict[str, Any]:
-        found = [(MACHINES, f"healed-{number}"), (INSTANCES, f"healed-{number}"), (CLAIMS, f"root-{number}")]
+        found = [(MACHINES, f"healed-{number}"), (INSTANCES, f"healed-{number}"), (CLAIMS, f"healed-disk-{number}")]
         return {resource.kind: await herd.uid(resource, name) for resource, name in found}
 
     well, sick = await about(1), await about(2)
@@ -191,7 +191,7 @@ async def test_a_guest_whose_liveness_probe_finds_its_disk_spoilt_gets_a_fresh_o
         return is_true(await herd.get(INSTANCES, "healed-2"), reasons.ALIVE)
 
     await eventually(has_passed, PATIENCE)
-    with (await herd.disk("root-2")).open("r+b") as disk:
+    with (await herd.disk("healed-disk-2")).open("r+b") as disk:
         disk.write(b"spoilt")
 
     async def is_healed() -> bool:
@@ -202,7 +202,7 @@ async def test_a_guest_whose_liveness_probe_finds_its_disk_spoilt_gets_a_fresh_o
     await eventually(is_healed, PATIENCE)
     text = await herd.says("healed-2", "boot number 1 of this disk", times=2)
     assert herd.witness.places("healed-2") == 3, text
-    assert (await herd.disk("root-2")).read_bytes().startswith(b"sound")
+    assert (await herd.disk("healed-disk-2")).read_bytes().startswith(b"sound")
     assert not set((await about(2)).values()) & set(sick.values())
     assert await about(1) == well
     await herd.end("healed")
