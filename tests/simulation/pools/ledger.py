@@ -12,7 +12,7 @@ from tests.simulation.pools.scenario import KEY
 from tests.simulation.simulation import Simulation
 
 Json = dict[str, Any]
-# Who was unavailable for less may not have been heard of yet.
+# That somebody is ready, or is not any more, for less than this may not have been heard of yet.
 HEARD_AFTER = 1.0
 
 
@@ -22,6 +22,7 @@ class Ledger:
         # As last stored, by name: machines, instances and disks of the namespace, and the pool.
         self._stored: dict[str, dict[str, Json]] = {}
         self._unready_since: dict[str, float] = {}
+        self._ready_since: dict[str, float] = {}
         self.wrong: list[str] = []
         self.restarts = 0
         simulation.server.listeners.append(self._changed)
@@ -50,7 +51,9 @@ class Ledger:
     def _note_ready(self, name: str, instance: Json | None) -> None:
         if instance is not None and _is_ready(instance):
             self._unready_since.pop(name, None)
+            self._ready_since.setdefault(name, self._simulation.loop.time())
         else:
+            self._ready_since.pop(name, None)
             self._unready_since.setdefault(name, self._simulation.loop.time())
 
     def _disk_gone(self, name: str, disk: Json) -> None:
@@ -73,6 +76,8 @@ class Ledger:
         if pool is None or not _is_ready(instance) or not _is_of(self._of("virtualmachines")[name], pool):
             return
         now = self._simulation.loop.time()
+        if self._ready_since.get(name, now) > now - HEARD_AFTER:
+            return
         others = [other for other, one in self._of("virtualmachines").items() if other != name and _is_of(one, pool)]
         missed = [one for one in others if self._unready_since.get(one, now) < now - HEARD_AFTER or self._goes_down(one)]
         # Of more than are wanted the first to go are those that nobody misses: they do not count.
