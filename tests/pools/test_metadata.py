@@ -72,7 +72,7 @@ async def test_vm_edited_by_hand_so_that_the_merged_spec_is_refused(pool: Pool) 
     await pool.herd.patch("web-2", {"spec": {"template": {"spec": {"domain": {"resources": by_hand}}}}})
     limited = {"memory": {"guest": "65Mi"}, "resources": {"limits": {"memory": "512Mi"}}}
     await pool.roll({"spec": {"template": {"spec": {"domain": limited}}}})
-    said = await pool.says("ReplicaFailure", status="True")
+    said = await pool.says("ReplicaFailure", status="True", reason="FailedUpdate")
     assert "web-2" in said["message"]
     await pool.shows(updatedReplicas=2, readyReplicas=3)
     await pool.herd.patch("web-2", {"spec": {"template": {"spec": {"domain": {"resources": None}}}}})

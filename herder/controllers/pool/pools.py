@@ -145,7 +145,8 @@ class Pools:
             known[refused.name] = (times, Refusal(refused.message, retry))
         if outcome.refused:
             first = outcome.refused[0]
-            self._hands.tell(stored.view, (events.refused(first.name, first.message),))
+            is_there = first.name in self._members.of(stored.key.namespace, stored.uid)
+            self._hands.tell(stored.view, (events.refused(first.name, first.message, is_there=is_there),))
 
     def _forget_refusals(self, uid: str, still: frozenset[str]) -> None:
         known = self._refusals.get(uid, {})

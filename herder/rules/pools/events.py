@@ -28,7 +28,7 @@ def created(names: Sequence[str]) -> Event:
 
 
 def removed(names: Sequence[str], *, preserved: bool) -> Event:
-    kept = ", their volumes are kept" if preserved else ""
+    kept = f", {'its' if len(names) == 1 else 'their'} volumes are kept" if preserved else ""
     return Event("Normal", reasons.SUCCESSFUL_DELETE, f"scaled in: deleted {_machines(names)}{kept}")
 
 
@@ -44,8 +44,9 @@ def adopted(names: Sequence[str]) -> Event:
     return Event("Normal", reasons.ADOPTED, f"attached {_machines(names)}")
 
 
-def refused(name: str, message: str) -> Event:
-    return Event("Warning", reasons.FAILED_CREATE, f"{name}: {message}")
+def refused(name: str, message: str, *, is_there: bool) -> Event:
+    """`is_there`: a machine of the pool, and not one that is to be made."""
+    return Event("Warning", reasons.FAILED_UPDATE if is_there else reasons.FAILED_CREATE, f"{name}: {message}")
 
 
 def _machines(names: Sequence[str]) -> str:

@@ -155,7 +155,9 @@ def _held_up(standing: Standing) -> str:
 def _replica_failure(standing: Standing) -> Document | None:
     refused = [f"{name}: {refusal.message}" for name, refusal in sorted(standing.refusals.items())]
     if refused:
-        return condition(reasons.REPLICA_FAILURE, True, reasons.FAILED_CREATE, named(refused, "; ")[:2000])
+        there = {member.name for member in standing.staying}
+        reason = reasons.FAILED_UPDATE if there.issuperset(standing.refusals) else reasons.FAILED_CREATE
+        return condition(reasons.REPLICA_FAILURE, True, reason, named(refused, "; ")[:2000])
     foreign = [f"{member.name}: {member.volume_not_owned}" for member in standing.staying if member.volume_not_owned]
     if foreign:
         return condition(reasons.REPLICA_FAILURE, True, reasons.VOLUME_NOT_OWNED, named(foreign, "; ")[:2000])
