@@ -75,10 +75,12 @@ async def test_nodes(api: Api, unique: Callable[..., str]) -> None:
 async def test_revisions_show_whose_history_they_are(api: Api, namespace: str) -> None:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "name": "web", "uid": "1", "controller": True}
     for name, owners in (("alone", []), ("web-1", [owner])):
-        document = {"metadata": {"name": name, "ownerReferences": owners}, "revision": 7, "data": {}}
-        (await api.create(CONTROLLER_REVISIONS, document, namespace)).ok  # noqa: B018
-    # By their names, before whoever clears away what has lost its owner does so.
+        # Held: its owner is nobody, and what has lost its owner is cleared away.
+        metadata = {"name": name, "ownerReferences": owners, "finalizers": ["example.com/held"]}
+        (await api.create(CONTROLLER_REVISIONS, {"metadata": metadata, "revision": 7, "data": {}}, namespace)).ok  # noqa: B018
     shown = [(await api.get(CONTROLLER_REVISIONS, name, namespace, accept=KUBECTL)).ok for name in ("alone", "web-1")]
+    for name in ("alone", "web-1"):
+        await api.patch(CONTROLLER_REVISIONS, name, {"metadata": {"finalizers": None}}, namespace)
     assert columns(shown[0]) == ["Name", "Controller", "Revision", "Age"]
     rows = [table["rows"][0]["cells"][:3] for table in shown]
     assert [[str(cell) for cell in row] for row in rows] == [

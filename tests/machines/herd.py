@@ -19,6 +19,8 @@ DATA_VOLUMES = resource_of(registry.DATA_VOLUME)
 PATIENCE = 60.0
 QUICK = {"boot": "50ms", "shutdown": "50ms"}
 TAINT = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
+# Nodes of a test's own go with the test: machines of others, which would go with them, stay on the nodes that all share.
+OWN = {"key": "tests.example.com/own", "effect": "PreferNoSchedule"}
 
 
 class Herd:
@@ -50,7 +52,7 @@ class Herd:
         name = self._unique("node")
         self.nodes.append(name)
         metadata = {"name": name, "labels": {labels.RUNTIME: "simulated", label: "yes"}}
-        made = (await self.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT]}, "status": status})).ok
+        made = (await self.api.create(NODES, {"metadata": metadata, "spec": {"taints": [TAINT, OWN]}, "status": status})).ok
         await self.eventually(lambda: self._is_ready(made["metadata"]["name"]))
         return name
 
@@ -58,7 +60,7 @@ class Herd:
         node = (await self.api.get(NODES, name)).ok
         ready = [one["status"] for one in node.get("status", {}).get("conditions", ()) if one["type"] == "Ready"]
         taints = [one["key"] for one in node["spec"].get("taints", ())]
-        return ready == ["True"] and labels.SCHEDULABLE in node["metadata"]["labels"] and taints == [TAINT["key"]]
+        return ready == ["True"] and labels.SCHEDULABLE in node["metadata"]["labels"] and taints == [TAINT["key"], OWN["key"]]
 
     # What a person sees.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from herder.api import labels, registry
+from herder.api import registry
 from tests.behaviour.our_kinds import resource_of
 from tests.engines.resources import NODES
-from tests.machines.herd import Herd, Json
+from tests.machines.herd import OWN, TAINT, Herd, Json
 
 MIGRATIONS = resource_of(registry.MIGRATION)
 POLICIES = resource_of(registry.POLICY)
@@ -74,8 +74,7 @@ class Movers:
         return [one for one in self.nodes if one != node]
 
     async def taint(self, node: str, *, drained: bool) -> None:
-        own = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
-        wanted = [own, *([{"key": DRAIN, "effect": "NoSchedule"}] if drained else [])]
+        wanted = [TAINT, OWN, *([{"key": DRAIN, "effect": "NoSchedule"}] if drained else [])]
         (await self.herd.api.patch(NODES, node, {"spec": {"taints": wanted}}, kind="merge")).ok  # noqa: B018
 
 

@@ -22,7 +22,7 @@ SILENT = f"{labels.SIMULATED}silent"
 
 async def taints(herd: Herd, node: str) -> set[tuple[str, str]]:
     found = (await herd.api.get(NODES, node)).ok
-    return {(one["key"], one["effect"]) for one in found["spec"].get("taints", ())}
+    return {(one["key"], one["effect"]) for one in found["spec"].get("taints", ()) if one["effect"] != "PreferNoSchedule"}
 
 
 async def has_taints(herd: Herd, node: str, *wanted: tuple[str, str], patience: float = LONG) -> None:
