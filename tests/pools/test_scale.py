@@ -16,13 +16,23 @@ async def test_kubectl_scale_works_through_the_subresource(pool: Pool) -> None:
     stored = await pool.settled(1)
     scale = (await pool.api.get(POOLS, pool.name, pool.namespace, "scale")).ok
     assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (1, 1)
-    selected = (await pool.api.list(PODS, pool.namespace, labelSelector=scale["status"]["selector"])).items
-    assert len(selected) == 1
+
+    async def selects(count: int) -> None:
+        """A pod that is made before its machine is known gets the label in a moment."""
+
+        async def look() -> bool:
+            found = (await pool.api.list(PODS, pool.namespace, labelSelector=scale["status"]["selector"])).items
+            assert len(found) == count
+            return True
+
+        await pool.herd.eventually(look)
+
+    await selects(1)
     # As kubectl scale --resource-version: only of what was seen.
     (await pool.scale(2, resourceVersion="1")).refused(409, "Conflict")
     (await pool.scale(2, resourceVersion=(await pool.get())["metadata"]["resourceVersion"])).ok  # noqa: B018
     await pool.settled(2)
-    assert len((await pool.api.list(PODS, pool.namespace, labelSelector=scale["status"]["selector"])).items) == 2
+    await selects(2)
     assert stored["status"]["labelSelector"] == f"{labels.POOL}=web"
 
 
