@@ -115,6 +115,8 @@ def test_a_closed_terminal_stops_herder_in_order(tmp_path: Path) -> None:
     command = [str(find_program()), "up", "--data", "data", "--listen", f"127.0.0.1:{free_ports(1)[0]}", "--runtime", "simulated"]
     pid, terminal = pty.fork()
     if pid == 0:
+        # Whoever runs the tests by nohup has the signal ignored, and herder keeps to that.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.chdir(tmp_path)
         os.execv(command[0], command)
     said = b""
