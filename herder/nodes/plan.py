@@ -78,7 +78,11 @@ def _switch_off_in(pod: Pod, now: float) -> float:
     grace = pod.metadata.deletion_grace_period_seconds or 0
     if end is None or grace == 0:
         return 0.0
-    return end.timestamp() - _kept_back(pod, grace) - now
+    kept_back = _kept_back(pod, grace)
+    if grace <= kept_back:
+        return 0.0
+    # Times of the API are cut to whole seconds: without that second the guest would have less than it was promised.
+    return end.timestamp() - kept_back + min(1.0, kept_back) - now
 
 
 def _kept_back(pod: Pod, grace: int) -> float:

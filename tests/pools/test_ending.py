@@ -78,7 +78,7 @@ async def test_drain_migration_and_rollout_at_once(pool: Pool, movers: Movers) -
 
 async def test_a_restart_that_is_under_way_is_not_lost_with_the_next_change(pool: Pool) -> None:
     """runStrategy Manual: nothing but the request makes the next instance."""
-    slow = template("Manual", simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=1)
+    slow = template("Manual", simulated={"ignores-power-button": "true"}, terminationGracePeriodSeconds=2)
     await pool.make(1, slow)
     await pool.shows(replicas=1)
     await pool.annotate(1, {labels.START_REQUEST: "1"})
