@@ -53,6 +53,11 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("kubevirt.io", ("virtualmachines",), "create", "patch", "delete"),
     _rule("apps", ("controllerrevisions",), *READ, "create", "patch", "delete"),
     _rule("cdi.kubevirt.io", ("datavolumes",), "patch", "delete"),
+    # Reservations: placed, followed, and after a while cleared away; whose they are, and how important.
+    _rule("scheduling.koordinator.sh", ("reservations",), *READ, "delete"),
+    _rule("scheduling.koordinator.sh", ("reservations/status",), "patch"),
+    _rule("scheduling.koordinator.sh", ("podmigrationjobs",), *READ),
+    _rule("scheduling.k8s.io", ("priorityclasses",), *READ),
     # Volumes: made for claims, filled for DataVolumes, and cleared away.
     _rule("cdi.kubevirt.io", ("datavolumes/status",), "patch"),
     _rule("cdi.kubevirt.io", ("datavolumes/finalizers",), "update"),

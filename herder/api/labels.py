@@ -57,6 +57,9 @@ REMOVE_REQUEST: Final = "herder.dev/remove-requested"  # annotation of such a ma
 UPDATE_REQUEST: Final = "herder.dev/update-requested"  # annotation of such a machine: the revision that it shall get before others
 READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
 
+# Reservations (seed 004)
+RESERVATION_ALLOCATED: Final = "scheduling.koordinator.sh/reservation-allocated"  # annotation of a pod: which it took
+
 # Finalizers
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
 MIGRATION_FINALIZER: Final = "herder.dev/migration"  # until it is over and nothing of it is left: deleting it cancels it

@@ -190,6 +190,9 @@ FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
 # Reservations
 SCHEDULED: Final = "Scheduled"
 EXPIRED: Final = "Expired"
+SUCCEEDED: Final = "Succeeded"
+ALLOCATED: Final = "Allocated"
+NODE_UNFIT: Final = "NodeUnfit"
 
 # DataVolumes
 BOUND: Final = "Bound"

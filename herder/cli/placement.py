@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+
 from herder.api import labels
 from herder.api.core import Pod
 from herder.cli.asking import WRONG_USE, Refusal
 from herder.cli.tables import Part, Table, in_few_words
 from herder.kube.client import Client, Selection
 from herder.kube.errors import NotFound
-from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES, Key
+from herder.kube.resources import CLAIMS, INSTANCES, NAMESPACES, NODES, PODS, RESERVATIONS, STORAGE_CLASSES, VOLUMES, Key
 from herder.rules.placement import Scoring, rules_with
 from herder.rules.placement.explain import PlacementExplanation, PlacementRow, explain
 from herder.rules.placement.gather import FINISHED, Everything, snapshot_of
+from herder.rules.reservations import Ledger
 
 KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "virtualmachine": "vm", "vmi": "vm"}
 
@@ -20,7 +24,9 @@ async def explain_placement(
     client: Client, asked: str, namespace: str, scoring: Scoring = "LeastAllocated"
 ) -> PlacementExplanation:
     pod = await _find(client, asked, namespace)
-    return explain(pod, snapshot_of(await gather(client)), rules_with(scoring))
+    ledger = Ledger()
+    snapshot = snapshot_of(await gather(client), ledger)
+    return explain(pod, snapshot, rules_with(scoring), ledger, time.time())
 
 
 async def gather(client: Client) -> Everything:
@@ -31,6 +37,7 @@ async def gather(client: Client) -> Everything:
         claims=(await client.list(CLAIMS)).items,
         volumes=(await client.list(VOLUMES)).items,
         classes=(await client.list(STORAGE_CLASSES)).items,
+        reservations=(await client.list(RESERVATIONS)).items,
     )
 
 
@@ -66,9 +73,26 @@ def placement_text(found: PlacementExplanation) -> list[Part]:
     about = f"pod {found.namespace}/{found.name}"
     return [
         *([f"{about} is on {found.node_name}. Were it placed now:"] if found.node_name else []),
-        f"{about} would go to {found.target_node}." if found.target_node else f"{about}: {found.message}",
+        _outcome(about, found),
         Table(("NODE", "FITS", "SCORE", "RULE", "WHY NOT"), [_cells(row) for row in found.nodes]),
+        *_reserved(found),
     ]
+
+
+def _outcome(about: str, found: PlacementExplanation) -> str:
+    if found.reservation:
+        return f"{about} would take reservation {found.reservation}, which holds room for it on {found.target_node}."
+    return f"{about} would go to {found.target_node}." if found.target_node else f"{about}: {found.message}"
+
+
+def _reserved(found: PlacementExplanation) -> list[Part]:
+    """Room that is not free and not used either, and for whom."""
+    rows = [(row.node, one.reservation, _amounts(one.held), "; ".join(one.owners)) for row in found.nodes for one in row.reserved]
+    return ["", Table(("NODE", "RESERVATION", "HOLDS", "FOR"), rows)] if rows else []
+
+
+def _amounts(held: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {amount}" for name, amount in held.items()) or "nothing"
 
 
 def _cells(row: PlacementRow) -> tuple[str, ...]:

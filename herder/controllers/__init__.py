@@ -11,6 +11,7 @@ from herder.controllers.migration import Migrations
 from herder.controllers.nodes import NodeDeletions
 from herder.controllers.policies import PolicyStatuses
 from herder.controllers.pool import Pools
+from herder.controllers.reservations import Reservations
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer, Resizer, TemplateSizes
 from herder.controllers.workloads import Deployments, ReplicaSets
@@ -34,6 +35,7 @@ CONTROLLERS: tuple[Start, ...] = (
     SettingsStatus.start,
     PolicyStatuses.start,
     Pools.start,
+    Reservations.start,
     ConfigurationEvents.start,
     InstanceMetrics.start,
 )

@@ -9,7 +9,7 @@ from herder.api.kinds.migration_review import MigrationReview
 from herder.api.kinds.pod_migration_job import PodMigrationJob
 from herder.api.kinds.policy import MigrationPolicy
 from herder.api.kinds.pool import VirtualMachinePool
-from herder.api.kinds.reservation import Reservation
+from herder.api.kinds.reservation import Reservation, ReservationView
 
 __all__ = [
     "DataVolume",
@@ -18,6 +18,7 @@ __all__ = [
     "MigrationReview",
     "PodMigrationJob",
     "Reservation",
+    "ReservationView",
     "VirtualMachine",
     "VirtualMachineInstance",
     "VirtualMachineInstanceMigration",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from herder.api.core.pods import PodTemplateSpec
 from herder.api.kinds.base import Kind
 from herder.api.kinds.domain import ResourceRequirements
 from herder.api.meta import (
@@ -15,12 +16,13 @@ from herder.api.meta import (
     Toleration,
     TopologySpreadConstraint,
 )
-from herder.api.views import Bytes, Duration, Labels, Quantity, Rule, Time, View, at_most_one, doc
+from herder.api.views import Bytes, Duration, Labels, Quantity, Rule, Time, View, at_most_one, doc, unchanging
 
 ReservationPhase = Literal["Pending", "Available", "Succeeded", "Failed"]
 
 _TEMPLATE = "A pod that the room must be enough for."
 _OWNERS = "Who may use the room; one entry must fit."
+_ANOTHER = "create another reservation, and delete this one"
 _SOMEONE = Rule(
     "has(self.object) || has(self.controller) || has(self.labelSelector)",
     "must say who may use the room: object, controller or labelSelector",
@@ -59,12 +61,19 @@ class ReservedPodSpec(View, frozen=True, kw_only=True):
     scheduler_name: Annotated[str, doc("Scheduler that places it; herder-scheduler when absent.", max_length=253)] | None = None
 
 
+class ReservedPodMeta(TemplateMeta, frozen=True, kw_only=True):
+    """Metadata of the pods that the room is for, as far as placement looks at them."""
+
+    namespace: Annotated[str, doc("Namespace of the pods that the room is for; any when absent.", max_length=63)] | None = None
+
+
 class ReservedPodTemplate(View, frozen=True, kw_only=True):
     """A pod that the room must be enough for."""
 
-    metadata: Annotated[TemplateMeta, doc("Labels and annotations, as far as placement looks at them.", nullable=True)] | None = (
-        None
-    )
+    metadata: (
+        Annotated[ReservedPodMeta, doc("Namespace, labels and annotations, as far as placement looks at them.", nullable=True)]
+        | None
+    ) = None
     spec: Annotated[ReservedPodSpec, doc("What the pod needs.")] | None = None
 
 
@@ -111,6 +120,12 @@ class ReservationFields(_ReservationTerms, frozen=True, kw_only=True):
 class ReservationSpec(_ReservationTerms, frozen=True, kw_only=True):
     """How much room, for whom and for how long."""
 
+    RULES = (
+        *_ReservationTerms.RULES,
+        unchanging("template", _ANOTHER, required=True),
+        unchanging("owners", _ANOTHER, required=True),
+    )
+
     template: Annotated[ReservedPodTemplate, doc(_TEMPLATE)]
     owners: Annotated[tuple[ReservationOwner, ...], doc(_OWNERS, min_length=1, max_length=64)]
 
@@ -135,3 +150,17 @@ class Reservation(Kind, frozen=True, kw_only=True):
 
     spec: Annotated[ReservationSpec, doc("What is wanted.")]
     status: Annotated[ReservationStatus, doc("What is.")] | None = None
+
+
+class ReservationToPlace(_ReservationTerms, frozen=True, kw_only=True):
+    """The spec as those read it who place pods: the template is a whole pod's."""
+
+    template: PodTemplateSpec = PodTemplateSpec()
+    owners: tuple[ReservationOwner, ...] = ()
+
+
+class ReservationView(Kind, frozen=True, kw_only=True):
+    """A Reservation as those read it who place pods."""
+
+    spec: ReservationToPlace = ReservationToPlace()
+    status: ReservationStatus = ReservationStatus()

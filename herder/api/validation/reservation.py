@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from herder.api.problems import Problem, required
+import msgspec
+
+from herder.api.core.pods import PodTemplateSpec
+from herder.api.problems import Problem, invalid, required
 from herder.api.reading import Json, indexed, part, quantity_at
 from herder.api.selectors import validate_label_selector
 from herder.api.validation.durations import duration_problems
@@ -18,7 +21,18 @@ def reservation_problems(spec: Json, path: str) -> list[Problem]:
     for place, owner in indexed(spec, "owners"):
         problems += _owner_problems(owner, f"{path}.{place}")
     template = part(spec, "template", "spec")
-    return problems + _container_problems(template, f"{path}.template.spec") + placement_problems(template, f"{path}.template.spec")
+    problems += _container_problems(template, f"{path}.template.spec") + placement_problems(template, f"{path}.template.spec")
+    return problems or _pod_problems(part(spec, "template"), f"{path}.template")
+
+
+def _pod_problems(template: Json, path: str) -> list[Problem]:
+    """What the schema keeps as written must still be a pod's: the room is judged as a pod's is."""
+    try:
+        msgspec.convert(template, PodTemplateSpec)
+    except msgspec.ValidationError as error:
+        said, _, where = str(error).partition(" - at ")
+        return [invalid(path + where.strip("`").removeprefix("$"), None, f"must be as in a pod: {said}")]
+    return []
 
 
 def _owner_problems(owner: Json, path: str) -> list[Problem]:

@@ -22,6 +22,7 @@ from herder.kube.resources import (
     NAMESPACES,
     NODES,
     PODS,
+    RESERVATIONS,
     STORAGE_CLASSES,
     VOLUMES,
     Key,
@@ -50,7 +51,7 @@ class Looking:
         self.settings = ClusterSettings(kit)
         self._caches = kit.caches
         # Asked for only when somebody waits for a place; by then they have to be known.
-        self._everything = [kit.caches.of(one) for one in (PODS, CLAIMS, VOLUMES, STORAGE_CLASSES)]
+        self._everything = [kit.caches.of(one) for one in (PODS, CLAIMS, VOLUMES, STORAGE_CLASSES, RESERVATIONS)]
         self.migrations.add_index(BY_INSTANCE)
         self.pods.add_index(LAUNCHERS_OF)
         self.pods.add_index(LAUNCHERS_IN)
@@ -164,6 +165,7 @@ class Looking:
                 claims=of(CLAIMS).list(),
                 volumes=of(VOLUMES).list(),
                 classes=of(STORAGE_CLASSES).list(),
+                reservations=of(RESERVATIONS).list(),
             )
         )
 

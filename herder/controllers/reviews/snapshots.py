@@ -9,7 +9,7 @@ from typing import TypeVar
 from herder.api.meta import Identified
 from herder.kube.cache import Cache, view_of
 from herder.kube.kit import Kit
-from herder.kube.resources import CLAIMS, NAMESPACES, NODES, PODS, STORAGE_CLASSES, VOLUMES
+from herder.kube.resources import CLAIMS, NAMESPACES, NODES, PODS, RESERVATIONS, STORAGE_CLASSES, VOLUMES
 from herder.rules.placement import Snapshot
 from herder.rules.placement.gather import Everything, fill
 
@@ -25,6 +25,7 @@ class RecentSnapshot:
         of = kit.caches.of
         self._nodes, self._pods, self._namespaces = of(NODES), of(PODS), of(NAMESPACES)
         self._claims, self._volumes, self._classes = of(CLAIMS), of(VOLUMES), of(STORAGE_CLASSES)
+        self._reservations = of(RESERVATIONS)
         self._clock = asyncio.get_running_loop().time
         self._made: Snapshot | None = None
         self._good_until = 0.0
@@ -45,6 +46,7 @@ class RecentSnapshot:
             claims=_views(self._claims),
             volumes=_views(self._volumes),
             classes=_views(self._classes),
+            reservations=_views(self._reservations),
         )
         for _ in fill(snapshot, everything):
             await asyncio.sleep(0)

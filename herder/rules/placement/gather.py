@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from herder.api.core import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from herder.api.kinds import ReservationView
 from herder.rules.placement.needs import needs_of
 from herder.rules.placement.nodes import Offer
 from herder.rules.placement.snapshot import Snapshot
+from herder.rules.reservations.ledger import Ledger
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -21,17 +23,20 @@ class Everything(msgspec.Struct, frozen=True):
     claims: Iterable[PersistentVolumeClaim] = ()
     volumes: Iterable[PersistentVolume] = ()
     classes: Iterable[StorageClass] = ()
+    reservations: Iterable[ReservationView] = ()
 
 
-def snapshot_of(everything: Everything) -> Snapshot:
+def snapshot_of(everything: Everything, ledger: Ledger | None = None) -> Snapshot:
     snapshot = Snapshot()
-    for _ in fill(snapshot, everything):
+    for _ in fill(snapshot, everything, ledger=ledger):
         pass
     return snapshot
 
 
-def fill(snapshot: Snapshot, everything: Everything, step: int = 200) -> Iterator[None]:
-    """In steps of so many nodes or pods: who has others waiting lets them go on in between."""
+def fill(snapshot: Snapshot, everything: Everything, step: int = 200, ledger: Ledger | None = None) -> Iterator[None]:
+    """In steps of so many nodes or pods: who has others waiting lets them go on in between. `ledger`: an empty one, for who wants
+    to know more of reservations than what they hold."""
+    ledger = ledger if ledger is not None else Ledger()
     for namespace in everything.namespaces:
         snapshot.put_namespace(namespace.name, namespace.labels)
     for count, node in enumerate(everything.nodes, 1):
@@ -42,7 +47,14 @@ def fill(snapshot: Snapshot, everything: Everything, step: int = 200) -> Iterato
         if not count % step:
             yield
         if pod.spec.node_name and pod.status.phase not in FINISHED:
-            snapshot.put_pod(needs_of(pod), pod.spec.node_name)
+            needs = needs_of(pod)
+            snapshot.put_pod(needs, pod.spec.node_name)
+            ledger.put_pod(pod, needs, pod.spec.node_name)
+    for reservation in everything.reservations:
+        ledger.put(reservation)
+        held = ledger.held(reservation.name)
+        if held is not None:
+            snapshot.put_pod(held.needs, held.node)
     snapshot.storage.claims |= {(claim.namespace, claim.name): claim for claim in everything.claims}
     snapshot.storage.volumes |= {volume.name: volume for volume in everything.volumes}
     snapshot.storage.classes |= {one.name: one for one in everything.classes}

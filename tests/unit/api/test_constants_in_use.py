@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 HERDER = Path(__file__).parents[3] / "herder"
-# VirtualMachinePools, PodMigrationJobs and Reservations have their kinds, and no controllers yet. What these use goes from here.
+# PodMigrationJobs have their kind, and no controller yet. What it uses goes from here.
 COMING = {
     "reasons": {
         *(
@@ -18,11 +18,11 @@ COMING = {
             "RESERVATION_BOUND",
         ),
         *("TIMEOUT", "FAILED_CREATE_RESERVATION", "MISSING_POD", "MISSING_RESERVATION", "EVICTING", "FAILED_EVICT"),
-        *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "FORBIDDEN_MIGRATE_POD", "SCHEDULED", "EXPIRED"),
+        *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "FORBIDDEN_MIGRATE_POD"),
     },
     "defaults": {
         *("STATE_PRESERVATION",),
-        *("JOB_MODE", "JOB_TTL", "RESERVATION_TTL", "ALLOCATE_ONCE", "EVICTION_POLICY", "MAX_MIGRATING_PER_NODE"),
+        *("JOB_MODE", "JOB_TTL", "EVICTION_POLICY", "MAX_MIGRATING_PER_NODE"),
     },
     "labels": set[str](),
 }

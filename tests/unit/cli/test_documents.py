@@ -12,7 +12,7 @@ from herder.rules.drains import DrainPlan, DrainRow
 from herder.rules.migratability.baseline import Baseline, Change
 from herder.rules.migratability.explain import ClusterLevels, GuestTakers, LevelRow, NodeTakers, TakerRow
 from herder.rules.migration.explain import MigrationExplanation
-from herder.rules.placement.explain import PlacementExplanation, PlacementRow
+from herder.rules.placement.explain import PlacementExplanation, PlacementRow, ReservedRow
 from herder.rules.policies import PolicyExplanation, PolicyRow, SettingRow
 from herder.rules.pools.explain import MachineRow, PlanStep, PoolPlanExplanation, PoolReport
 from herder.rules.pools.history import PoolHistory, RevisionRow
@@ -37,6 +37,7 @@ def _documented() -> list[tuple[str, list[str]]]:
             (
                 ("`explain placement`", PlacementExplanation),
                 ("… `nodes`", PlacementRow),
+                ("… `reserved`", ReservedRow),
                 ("`explain target`", MigrationExplanation),
                 ("… `notMigratable`, `impossible`", Impossible),
                 ("… `nodes`", TargetRow),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,9 +14,10 @@ from herder.api.core import Pod
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.events import Recorder
-from herder.kube.kit import Kit, run_controllers
+from herder.kube.kit import Kit, Start, run_controllers
 from herder.kube.resources import NODES, PODS, Anything, Key
-from herder.scheduler import scheduler
+from herder.scheduler import NAMES
+from herder.scheduler.scheduler import Scheduler
 from tests.unit.kube.engine import Line, engine_in_virtual_time
 from tests.unit.kube.virtual import VirtualWorld, in_virtual_time, samples
 from tests.unit.rules.placement.cluster import node, pod
@@ -27,10 +28,36 @@ OURS = "herder-scheduler"
 class Town:
     """What a test does and sees; `line` is the scheduler's own way to the API."""
 
-    def __init__(self, client: Client, line: Line, registry: CollectorRegistry) -> None:
+    def __init__(self, client: Client, line: Line, world: VirtualWorld, starts: Sequence[Start], names: tuple[str, ...]) -> None:
         self.client = client
         self.line = line
-        self.registry = registry
+        self.world = world
+        self.registry = CollectorRegistry()
+        self._starts = starts
+        self._names = names
+        self._tasks: list[asyncio.Task[None]] = []
+        # The one that works now.
+        self.scheduler: Scheduler | None = None
+
+    def begin(self) -> None:
+        """A new term: whoever begins knows nothing but what is written."""
+        client = Client(self.line, "scheduler")
+        self.registry = CollectorRegistry()
+        recorder = Recorder(client, self.world, "herder.dev/controllers", registry=self.registry)
+        kit = Kit(client, Caches(client, self.world, self.registry), recorder, self.world, self.registry)
+        starts = (self._scheduler, *self._starts)
+        self._tasks = [asyncio.create_task(run_controllers(kit, starts)), asyncio.create_task(recorder.run())]
+
+    def _scheduler(self, kit: Kit) -> Scheduler:
+        self.scheduler = Scheduler(kit, self._names)
+        return self.scheduler
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def nodes(self, *names: str, **more: Any) -> None:
         for name in names:
@@ -72,28 +99,23 @@ async def rest(seconds: float = 30.0) -> None:
     await asyncio.sleep(seconds)
 
 
-def play(scenario: Callable[[Town], Awaitable[None]], names: tuple[str, ...] = (OURS,)) -> None:
+def play(scenario: Callable[[Town], Awaitable[None]], names: tuple[str, ...] = NAMES, starts: Sequence[Start] = ()) -> None:
+    """`starts`: controllers that work beside the scheduler."""
+
     async def main() -> None:
-        async with _town(names) as town:
+        async with _town(names, starts) as town:
             await scenario(town)
 
     in_virtual_time(main())
 
 
 @asynccontextmanager
-async def _town(names: tuple[str, ...]) -> AsyncGenerator[Town]:
+async def _town(names: tuple[str, ...], starts: Sequence[Start]) -> AsyncGenerator[Town]:
     world = VirtualWorld()
     async with engine_in_virtual_time(world) as place:
-        line, registry = place.line(), CollectorRegistry()
-        client = Client(line, "scheduler")
-        recorder = Recorder(client, world, "herder.dev/controllers", registry=registry)
-        kit = Kit(client, Caches(client, world, registry), recorder, world, registry)
-        tasks = [asyncio.create_task(run_controllers(kit, (scheduler(names),))), asyncio.create_task(recorder.run())]
+        town = Town(place.client(), place.line(), world, starts, names)
+        town.begin()
         try:
-            yield Town(place.client(), line, registry)
+            yield town
         finally:
-            for task in tasks:
-                task.cancel()
-            for task in tasks:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await town.end()

@@ -167,3 +167,11 @@ def test_documents_of_any_shape_are_judged_and_never_crash(info: Any, spec: Any)
 
 def test_every_kind_of_ours_has_its_validation() -> None:
     assert VALIDATORS.keys() == {(info.group, info.kind) for info in KINDS}
+
+
+def test_what_the_schema_keeps_as_written_must_be_a_pods() -> None:
+    """Ports and volumes decide where the room is, too."""
+    template = {"spec": {"containers": [{"name": "c", "ports": [{"hostPort": "eighty"}]}]}}
+    found = problems_of(_reservation({"object": {"name": "p"}}, template=template))
+    assert [problem.field for problem in found] == ["spec.template.spec.containers[0].ports[0].hostPort"]
+    assert "must be as in a pod: Expected `int`, got `str`" in str(found[0])
