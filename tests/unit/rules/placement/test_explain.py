@@ -5,13 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from herder.api.core import Pod
+from herder.api.core import Node, Pod
 from herder.api.labels import MIGRATABILITY_LEVEL as LEVEL
 from herder.cli.placement import placement_text
 from herder.cli.tables import plain
 from herder.rules.placement import OF_THE_NODE, RULES, Rule, still_fits
 from herder.rules.placement.explain import explain
+from herder.rules.placement.gather import Everything, snapshot_of
+from herder.rules.reservations import Ledger
 from tests.unit.rules.placement.cluster import ZONE, Cluster, node, pod, read
+from tests.unit.rules.reservations.objects import reservation, web
 
 
 def explained(cluster: Cluster, document: dict[str, Any]) -> list[str]:
@@ -193,3 +196,23 @@ def test_a_node_that_changed_after_the_decision_is_not_bound_to() -> None:
     assert not still_fits(read(pod()), "a", cluster.snapshot, OF_THE_NODE)
     cluster.snapshot.remove_node("a")
     assert not still_fits(read(pod()), "a", cluster.snapshot, OF_THE_NODE)
+
+
+def test_room_that_is_reserved_is_shown_and_for_whom_and_whether_the_pod_would_take_it() -> None:
+    held = [reservation("for-web", node="a", requests={"cpu": "3", "memory": "1Gi"}), reservation("later", node="b")]
+    nodes = [msgspec.convert(node(name), Node) for name in ("a", "b")]
+
+    def lines(asked: Pod) -> list[str]:
+        ledger = Ledger()
+        snapshot = snapshot_of(Everything(nodes=nodes, pods=(), reservations=held), ledger)
+        return plain(placement_text(explain(asked, snapshot, RULES, ledger)))
+
+    stranger = lines(msgspec.convert(pod("stranger", requests={"cpu": "2"}), Pod))
+    assert stranger[0] == "pod default/stranger would go to b."
+    assert "a      no             resources   Insufficient cpu: 2 requested, 1 of 4 free" in stranger
+    assert stranger[-3:] == [
+        "NODE   RESERVATION   HOLDS               FOR",
+        "b      later         cpu 1               ReplicaSet default/web",
+        "a      for-web       cpu 3, memory 1Gi   ReplicaSet default/web",
+    ]
+    assert lines(web(requests={"cpu": "3"}))[0] == "pod default/web-1 would take reservation for-web, which holds room for it on a."
