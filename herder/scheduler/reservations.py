@@ -52,7 +52,7 @@ class ReservationPlacer:
     def take(self, pod: Pod, needs: Needs) -> Take | None:
         found = self._view.ledger.open_for(pod, self._world.now())
         candidates = (Candidate(one, self._on_its_way_out(one)) for one in found)
-        return take_reservation(needs, candidates, self._view.snapshot, self._rules) if found else None
+        return take_reservation(needs, candidates, self._view.snapshot, self._rules)
 
     def _on_its_way_out(self, reservation: ReservationView) -> PodKey | None:
         key = self._pod_of_job(reservation)

@@ -6,6 +6,8 @@ the snapshot in place of what it held before. Pods and reservations may become k
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -29,13 +31,21 @@ class Held(msgspec.Struct, frozen=True):
     node: str
 
 
+# When it was made, and its name.
+Age = tuple[float, str]
+
+
 class _Entry:
-    __slots__ = ("keys", "needs", "reservation")
+    __slots__ = ("age", "indexed", "keys", "needs", "reservation")
 
     def __init__(self, reservation: ReservationView) -> None:
         self.reservation = reservation
         self.needs = placing_needs(reservation)
         self.keys = owner_keys(reservation)
+        created = reservation.metadata.creation_timestamp
+        self.age: Age = (created.timestamp() if created is not None else 0.0, reservation.name)
+        # Whether pods find it.
+        self.indexed = False
 
 
 class _Taken(msgspec.Struct, frozen=True):
@@ -52,9 +62,9 @@ class Ledger:
         self._assumed: dict[str, str] = {}
         self._pods: dict[PodKey, _Taken] = {}
         self._by_name: dict[str, dict[PodKey, _Taken]] = {}
-        # Of those that pods may take, under the keys of their owners: all, and again those whose key is a label.
-        self._open: dict[OwnerKey, dict[str, None]] = {}
-        self._open_by_label: dict[OwnerKey, dict[str, None]] = {}
+        # Of those that pods may take, under the keys of their owners, the oldest first: all, and again those whose key is a label.
+        self._open: dict[OwnerKey, list[Age]] = {}
+        self._open_by_label: dict[OwnerKey, list[Age]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -77,7 +87,7 @@ class Ledger:
         entry = self._entries.pop(name, None)
         self._assumed.pop(name, None)
         if entry is not None:
-            self._unindex(name, entry)
+            self._unindex(entry)
 
     def assume(self, name: str, node: str) -> None:
         self._assumed[name] = node
@@ -147,14 +157,23 @@ class Ledger:
         needs = held_needs(entry.needs, total(taken.requests for taken in takers if taken.node == node))
         return Held(needs, node) if needs is not None else None
 
-    def open_for(self, pod: Pod, now: float) -> list[ReservationView]:
-        """Those that it may take, the oldest first."""
+    def open_for(self, pod: Pod, now: float) -> Iterator[ReservationView]:
+        """Those that it may take, the oldest first. To be read before anything changes; there may be thousands, of which the first
+        will do."""
         if not self._open:
-            return []
-        names = {name: None for key in pod_keys(pod, self._open_by_label) for name in self._open.get(key, ())}
-        found = [self._entries[name].reservation for name in names]
-        wanted = [one for one in found if not is_expired(one, now) and matches(one, pod)]
-        return sorted(wanted, key=_age)
+            return
+        found = [ages for key in pod_keys(pod, self._open_by_label) if (ages := self._open.get(key)) is not None]
+        if not found:
+            return
+        last: Age | None = None
+        for age in heapq.merge(*found):
+            if age == last:
+                # Two of its entries fit.
+                continue
+            last = age
+            reservation = self._entries[age[1]].reservation
+            if not is_expired(reservation, now) and matches(reservation, pod):
+                yield reservation
 
     def keys_of(self, name: str) -> frozenset[OwnerKey]:
         """Under which pods that wait for it are found; none where it is not to be had."""
@@ -185,23 +204,21 @@ class Ledger:
         if entry is None:
             return
         if not self._is_open(name, entry):
-            self._unindex(name, entry)
+            self._unindex(entry)
+        elif not entry.indexed:
+            entry.indexed = True
+            for key in entry.keys:
+                insort(self._open.setdefault(key, []), entry.age)
+                if is_label_key(key):
+                    self._open_by_label[key] = self._open[key]
+
+    def _unindex(self, entry: _Entry) -> None:
+        if not entry.indexed:
             return
+        entry.indexed = False
         for key in entry.keys:
-            self._open.setdefault(key, {})[name] = None
-            if is_label_key(key):
-                self._open_by_label[key] = self._open[key]
-
-    def _unindex(self, name: str, entry: _Entry) -> None:
-        for key in entry.keys:
-            names = self._open.get(key)
-            if names is not None and name in names:
-                del names[name]
-                if not names:
-                    del self._open[key]
-                    self._open_by_label.pop(key, None)
-
-
-def _age(reservation: ReservationView) -> tuple[float, str]:
-    created = reservation.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else 0.0, reservation.name)
+            ages = self._open[key]
+            del ages[bisect_left(ages, entry.age)]
+            if not ages:
+                del self._open[key]
+                self._open_by_label.pop(key, None)

@@ -11,13 +11,11 @@ from typing import Protocol
 
 from herder.api.kinds import ReservationView
 from herder.api.kinds.reservation import ReservationController, ReservationOwner
-from herder.api.meta import LabelSelector, ObjectReference, OwnerReference
+from herder.api.meta import ObjectReference, OwnerReference
 from herder.api.selectors import IN
 from herder.rules.placement.terms import selector_of
 
 OwnerKey = tuple[str, ...]
-# For entries that say nothing by which they could be found.
-ANYONE: OwnerKey = ("any",)
 MOST_LABELS = 64
 MANY_LABELS: OwnerKey = ("many labels",)
 
@@ -48,8 +46,7 @@ def owner_matches(owner: ReservationOwner, namespace: str, pod: Matched) -> bool
     """`namespace`: of the template; an entry that names one itself means that."""
     if owner.object is None and owner.controller is None and owner.label_selector is None:
         return False
-    named = [one.namespace for one in (owner.object, owner.controller) if one is not None and one.namespace]
-    if any(wanted != pod.namespace for wanted in named or ([namespace] if namespace else [])):
+    if any(wanted != pod.namespace for wanted in _named(owner) or ([namespace] if namespace else [])):
         return False
     return (
         (owner.object is None or _is_object(owner.object, pod))
@@ -63,14 +60,14 @@ def namespace_of(reservation: ReservationView) -> str:
 
 
 def owner_keys(reservation: ReservationView) -> frozenset[OwnerKey]:
-    return frozenset(_key(owner) for owner in reservation.spec.owners)
+    namespace = namespace_of(reservation)
+    return frozenset(_key(owner, (_named(owner) or [namespace])[0]) for owner in reservation.spec.owners)
 
 
 def pod_keys(pod: Matched, by_label: Mapping[OwnerKey, object]) -> Iterable[OwnerKey]:
     """All keys under which an entry for this pod could be. `by_label`: those under which something is found."""
-    yield from _plain_keys(pod)
-    if by_label:
-        yield from (key for name, value in pod.labels.items() if (key := ("label", name, value)) in by_label)
+    keys = _plain_keys(pod)
+    return [*keys, *(key for key in _label_keys(pod) if key in by_label)] if by_label else keys
 
 
 def waiting_keys(pod: Matched) -> tuple[OwnerKey, ...]:
@@ -78,36 +75,41 @@ def waiting_keys(pod: Matched) -> tuple[OwnerKey, ...]:
     and the pod is asked about every entry that goes by a label."""
     if len(pod.labels) > MOST_LABELS:
         return (*_plain_keys(pod), MANY_LABELS)
-    return (*_plain_keys(pod), *(("label", name, value) for name, value in pod.labels.items()))
+    return (*_plain_keys(pod), *_label_keys(pod))
 
 
-def _plain_keys(pod: Matched) -> Iterable[OwnerKey]:
-    yield ("uid", pod.uid)
-    yield ("name", pod.name)
-    if pod.controller is not None:
-        yield ("controller uid", pod.controller.uid)
-        yield ("controller", pod.controller.kind, pod.controller.name)
-    yield ANYONE
+def _plain_keys(pod: Matched) -> list[OwnerKey]:
+    """Those of entries that name a namespace, and of those that do not. Every pod that is placed is asked for these."""
+    namespace, name, owner = pod.namespace, pod.name, pod.controller
+    keys: list[OwnerKey] = [("uid", pod.uid), ("name", namespace, name), ("name", "", name), ("any", namespace), ("any", "")]
+    if owner is not None:
+        keys += [("controller uid", owner.uid)]
+        keys += [("controller", namespace, owner.kind, owner.name), ("controller", "", owner.kind, owner.name)]
+    return keys
+
+
+def _label_keys(pod: Matched) -> Iterable[OwnerKey]:
+    return (("label", namespace, name, value) for namespace in (pod.namespace, "") for name, value in pod.labels.items())
 
 
 def is_label_key(key: OwnerKey) -> bool:
     return key[0] == "label"
 
 
-def _key(owner: ReservationOwner) -> OwnerKey:
+def _named(owner: ReservationOwner) -> list[str]:
+    """Namespaces that the entry itself says."""
+    return [one.namespace for one in (owner.object, owner.controller) if one is not None and one.namespace]
+
+
+def _key(owner: ReservationOwner, namespace: str) -> OwnerKey:
+    """`any` for an entry that says nothing else by which it could be found."""
     if owner.object is not None and (owner.object.uid or owner.object.name):
-        return ("uid", owner.object.uid) if owner.object.uid else ("name", owner.object.name or "")
+        return ("uid", owner.object.uid) if owner.object.uid else ("name", namespace, owner.object.name or "")
     if owner.controller is not None:
         uid = owner.controller.uid
-        return ("controller uid", uid) if uid else ("controller", owner.controller.kind, owner.controller.name)
-    return _label_key(owner.label_selector) or ANYONE
-
-
-def _label_key(selector: LabelSelector | None) -> OwnerKey | None:
-    if selector is None:
-        return None
-    exact = [one for one in selector_of(selector).requirements if one.operator == IN and len(one.values) == 1]
-    return ("label", exact[0].key, exact[0].values[0]) if exact else None
+        return ("controller uid", uid) if uid else ("controller", namespace, owner.controller.kind, owner.controller.name)
+    exact = [one for one in selector_of(owner.label_selector).requirements if one.operator == IN and len(one.values) == 1]
+    return ("label", namespace, exact[0].key, exact[0].values[0]) if exact else ("any", namespace)
 
 
 def _is_object(wanted: ObjectReference, pod: Matched) -> bool:

@@ -33,7 +33,7 @@ def test_its_whole_room_until_a_pod_takes_it_and_then_none() -> None:
     assert held(ledger) == {"cpu": 1000, "pods": 1}
     put(ledger, web(on="a", took="r", requests={"cpu": "500m"}))
     assert held(ledger) is None
-    assert ledger.open_for(web("web-2"), NOW) == []
+    assert list(ledger.open_for(web("web-2"), NOW)) == []
 
 
 def test_without_allocate_once_it_holds_what_is_left() -> None:
@@ -89,7 +89,7 @@ def test_one_that_is_over_or_deleted_or_nowhere_holds_nothing(changed: dict[str,
     ledger.put(reservation(node="a"))
     ledger.put(reservation(node="a", **changed))
     assert held(ledger) is None
-    assert ledger.open_for(web(), NOW - 10**9) == []
+    assert list(ledger.open_for(web(), NOW - 10**9)) == []
 
 
 def test_what_we_placed_is_held_before_it_is_told_and_nobody_may_take_it_yet() -> None:
@@ -97,7 +97,7 @@ def test_what_we_placed_is_held_before_it_is_told_and_nobody_may_take_it_yet() -
     ledger.put(reservation())
     ledger.assume("r", "a")
     assert held(ledger) is not None
-    assert ledger.open_for(web(), 0.0) == []
+    assert list(ledger.open_for(web(), 0.0)) == []
     ledger.put(reservation(node="a"))
     assert not ledger.is_assumed("r")
     assert [one.name for one in ledger.open_for(web(), 0.0)] == ["r"]
@@ -115,9 +115,9 @@ def test_a_closed_one_is_held_and_not_to_be_had() -> None:
     ledger = Ledger()
     ledger.put(reservation(node="a", unschedulable=True))
     assert held(ledger) is not None
-    assert ledger.open_for(web(), 0.0) == []
+    assert list(ledger.open_for(web(), 0.0)) == []
     ledger.put(reservation(node="a"))
-    assert len(ledger.open_for(web(), 0.0)) == 1
+    assert len(list(ledger.open_for(web(), 0.0))) == 1
 
 
 def test_the_oldest_comes_first_and_an_expired_one_not_at_all() -> None:
@@ -156,7 +156,7 @@ def test_whatever_happens_in_whatever_order_the_room_is_what_a_recount_finds(see
                 once = chance.random() < 0.5
                 node = chance.choice(("", "a", "b"))
                 uid = chance.choice((f"uid-{name}", "another"))
-                more = {"metadata": {"uid": uid}, "allocateOnce": once, "unschedulable": chance.random() < 0.3}
+                more: dict[str, Any] = {"metadata": {"uid": uid}, "allocateOnce": once, "unschedulable": chance.random() < 0.3}
                 reservations[name] = reservation(name, node=node, requests={"cpu": "4"}, **more)
                 ledger.put(reservations[name])
             case 2:

@@ -24,7 +24,7 @@ def view(document: dict[str, Any]) -> Node:
 
 
 def plan(now: float = BORN + 60, *takers: Any, on: dict[str, Any] | None = None, **about: Any) -> ReservationPlan:
-    where = {"node": "a", **about}
+    where: dict[str, Any] = {"node": "a", **about}
     return plan_reservation(reservation(**where), view(on if on is not None else node("a")), takers, now)
 
 
