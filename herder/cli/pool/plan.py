@@ -111,9 +111,11 @@ async def _as_if_applied(
 
 def _text(found: PoolPlanExplanation) -> list[Part]:
     from herder.cli.tables import Table
+    from herder.rules.pools.status import counted
 
     new = ", which is new" if found.new_revision else ""
-    parts: list[Part] = [f"pool {found.name} with {found.replicas} replicas and revision {found.revision or '(none)'}{new}"]
+    size = counted(found.replicas, "replica")
+    parts: list[Part] = [f"pool {found.name} with {size} and revision {found.revision or '(none)'}{new}"]
     if found.steps:
         rows = [(str(place), step.action, step.name, step.revision, step.why) for place, step in enumerate(found.steps, 1)]
         parts += ["At once:", Table(("", "ACTION", "VM", "REVISION", "WHY"), rows)]

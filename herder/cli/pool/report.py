@@ -53,8 +53,9 @@ async def _watch(client: Client, found: VirtualMachinePool) -> None:
 
 def _text(report: PoolReport) -> list[Part]:
     from herder.cli.tables import Table, age
+    from herder.rules.pools.status import counted
 
-    counts = f"{report.current} of {report.desired} machines, {report.ready} ready, {report.updated} updated"
+    counts = f"{report.current} of {counted(report.desired, 'machine')}, {report.ready} ready, {report.updated} updated"
     more = [
         f"{count} {word}"
         for count, word in (

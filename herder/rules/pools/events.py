@@ -28,12 +28,13 @@ def created(names: Sequence[str]) -> Event:
 
 
 def removed(names: Sequence[str], *, preserved: bool) -> Event:
-    kept = f", {'its' if len(names) == 1 else 'their'} volumes are kept" if preserved else ""
+    kept = f", {_whose(names)} volumes are kept" if preserved else ""
     return Event("Normal", reasons.SUCCESSFUL_DELETE, f"scaled in: deleted {_machines(names)}{kept}")
 
 
 def healed(names: Sequence[str]) -> Event:
-    return Event("Warning", reasons.HEALED, f"did not start: deleted with their volumes, to be made again: {_machines(names)}")
+    gone = f"deleted with {_whose(names)} volumes, to be made again"
+    return Event("Warning", reasons.HEALED, f"did not start: {gone}: {_machines(names)}")
 
 
 def updated(names: Sequence[str], revision: str) -> Event:
@@ -47,6 +48,10 @@ def adopted(names: Sequence[str]) -> Event:
 def refused(name: str, message: str, *, is_there: bool) -> Event:
     """`is_there`: a machine of the pool, and not one that is to be made."""
     return Event("Warning", reasons.FAILED_UPDATE if is_there else reasons.FAILED_CREATE, f"{name}: {message}")
+
+
+def _whose(names: Sequence[str]) -> str:
+    return "its" if len(names) == 1 else "their"
 
 
 def _machines(names: Sequence[str]) -> str:

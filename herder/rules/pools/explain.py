@@ -16,7 +16,7 @@ from herder.rules.pools.member import FIRST, NEVER, Member
 from herder.rules.pools.plan import Create, PoolPlan, Remove, Update, plan_pool
 from herder.rules.pools.rollout import is_updated
 from herder.rules.pools.snapshot import PoolSnapshot
-from herder.rules.pools.status import named
+from herder.rules.pools.status import counted, named
 from herder.rules.pools.waiting import rollout_standing
 
 # What a step does. Update: nothing that a guest notices. Release: of a volume, which its machine then has to itself again.
@@ -28,7 +28,7 @@ MOST_LATER = 10_000
 _VERBS: dict[Action, str] = {
     "Attach": "attached",
     "Release": "released",
-    "Heal": "deleted with their volumes and made again",
+    "Heal": "deleted with all volumes and made again",
     "Delete": "deleted",
     "Update": "updated without a restart",
     "Restart": "restarted",
@@ -44,6 +44,7 @@ _HOLDING = (
     reasons.WAITING_FOR_RESTARTS,
     reasons.PAUSED,
     reasons.FAILED_CREATE,
+    reasons.FAILED_UPDATE,
     reasons.VOLUME_NOT_OWNED,
     reasons.UNEXPECTED_NAMES,
     reasons.READY_ON_EARLIER_REVISION,
@@ -237,7 +238,7 @@ def _sick(member: Member) -> str:
 
 def _taken(snapshot: PoolSnapshot, removal: Remove, member: Member) -> str:
     chosen = "asked for by name" if member.remove_requested else "marked to go first" if member.scale_in == FIRST else ""
-    why = f"beyond {snapshot.pool.spec.replicas} replicas" + (f", {chosen}" if chosen else "")
+    why = f"beyond {counted(snapshot.pool.spec.replicas, 'replica')}" + (f", {chosen}" if chosen else "")
     return f"{why}; its volumes are kept" if removal.preserve else f"{why}; its volumes go with it"
 
 
@@ -265,7 +266,7 @@ def _followed(snapshot: PoolSnapshot, later: Sequence[PlanStep]) -> Iterable[str
         many = f"{len(names)} more are" if len(names) > 1 else "1 more is"
         many = f"at least {many}" if len(later) + snapshot.burst >= MOST_LATER else many
         bounded = action in ("Restart", "Stop", "Heal")
-        pace = f"at most {at_once} unavailable at a time" if bounded else f"at most {snapshot.burst} on their way at a time"
+        pace = f"at most {at_once} unavailable at a time" if bounded else f"at most {snapshot.burst} on the way at a time"
         yield f"then {many} {verb}, {pace}: {named(names)}"
 
 
@@ -275,12 +276,13 @@ def _surplus(snapshot: PoolSnapshot, plan: PoolPlan) -> Iterable[str]:
         return
     kept = [member.name for member in snapshot.members if member.scale_in == NEVER and not member.deleting]
     strategy = snapshot.pool.spec.scale_in_strategy
+    stays, off = ("stays", "it is off") if surplus == 1 else ("stay", "they are off")
     if strategy is not None and strategy.unmanaged is not None:
-        yield f"{surplus} beyond replicas stay: scaleInStrategy is unmanaged"
+        yield f"{surplus} beyond replicas {stays}: scaleInStrategy is unmanaged"
     elif strategy is not None and strategy.opportunistic is not None:
-        yield f"{surplus} beyond replicas stay until they are off: scaleInStrategy is opportunistic"
+        yield f"{surplus} beyond replicas {stays} until {off}: scaleInStrategy is opportunistic"
     elif kept:
-        yield f"{surplus} beyond replicas stay: {named(kept)} may not be taken ({labels.SCALE_IN}: {NEVER})"
+        yield f"{surplus} beyond replicas {stays}: {named(kept)} may not be taken ({labels.SCALE_IN}: {NEVER})"
 
 
 def _held_back(conditions: Iterable[tuple[str, str]]) -> Iterable[str]:

@@ -98,7 +98,8 @@ def _conditions(snapshot: PoolSnapshot, standing: Standing, complete: bool) -> l
         found.append(condition(reasons.UNEXPECTED_NAMES, True, reasons.UNEXPECTED_NAMES, message))
     spared = _spared(snapshot, standing)
     if spared:
-        message = f"ready on an earlier revision, so their volumes are not wiped: {named(spared)}; mend or revert the template"
+        whose = "its" if len(spared) == 1 else "their"
+        message = f"ready on an earlier revision, so {whose} volumes are not wiped: {named(spared)}; mend or revert the template"
         found.append(condition(reasons.HEALING_WITHHELD, True, reasons.READY_ON_EARLIER_REVISION, message))
     if state_preservation(pool) == "Online":
         message = "memory cannot be saved yet: volumes are kept, as with Offline"
@@ -118,10 +119,12 @@ def _available(snapshot: PoolSnapshot, standing: Standing) -> Document:
 def _progressing(snapshot: PoolSnapshot, standing: Standing, complete: bool) -> Document:
     course, wanted = standing.course, standing.wanted
     updated = sum(is_updated(member, wanted.name) for member in standing.staying)
-    far = f"{updated} of {len(standing.staying)} have revision {wanted.name}"
+    far = f"{updated} of {len(standing.staying)} {'has' if updated == 1 else 'have'} revision {wanted.name}"
     if course.state == "Halted":
         who = course.stuck.name if course.stuck is not None else "a machine"
-        message = f"{who} did not become available with revision {wanted.name} in time; {far}; mend or revert the template"
+        # Before the first template that works there is none to go back to.
+        advice = "mend the template" if course.last_good.name == wanted.name else "mend or revert the template"
+        message = f"{who} did not become available with revision {wanted.name} in time; {far}; {advice}"
         return condition(reasons.PROGRESSING, False, reasons.PROGRESS_DEADLINE_EXCEEDED, message)
     if course.state == "RolledBack":
         message = (
@@ -171,6 +174,10 @@ def _spared(snapshot: PoolSnapshot, standing: Standing) -> list[str]:
     before = was_ready_on(snapshot)
     sick = [member for member in standing.staying if is_sick(member, settings) and not member.ready]
     return [member.name for member in sick if is_spared(member, before.get(member.name, ""))]
+
+
+def counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def named(names: Sequence[str] | Iterable[str], between: str = ", ") -> str:

@@ -30,7 +30,8 @@ def rollout_standing(pool: VirtualMachinePool) -> RolloutStanding:
     reason = (progressing.reason if progressing is not None else None) or ""
     message = (progressing.message if progressing is not None else None) or "the controllers have not said how far it is"
     if reason == reasons.ROLLOUT_COMPLETE:
-        return RolloutStanding("done", f"rollout of {status.update_revision} is complete: {replicas} of {replicas} have it", 100)
+        have = "has" if replicas == 1 else "have"
+        return RolloutStanding("done", f"rollout of {status.update_revision} is complete: {replicas} of {replicas} {have} it", 100)
     held = _held(pool, reason, message)
     if held:
         return RolloutStanding("held", held, percent)
@@ -40,13 +41,25 @@ def rollout_standing(pool: VirtualMachinePool) -> RolloutStanding:
     return RolloutStanding("going", f"{message}{missing}", percent)
 
 
+def after_failure(pool: VirtualMachinePool) -> str:
+    """What to type where a template does not work: to go back takes an earlier one."""
+    name, status = pool.name, pool.status
+    progressing = find(status.conditions if status else None, reasons.PROGRESSING)
+    complete, wanted = (status.current_revision, status.update_revision) if status else (None, None)
+    if (complete and complete != wanted) or (progressing is not None and progressing.reason == reasons.ROLLED_BACK):
+        return f"`herder pool rollout undo {name}` goes back"
+    return (
+        f"`herder pool status {name}` says why; no earlier template was ever complete: `kubectl edit vmpool {name}` mends this one"
+    )
+
+
 def _held(pool: VirtualMachinePool, reason: str, message: str) -> str:
     """Why it stands still, and what lets it go on; empty while it goes on."""
     name = pool.name
     if pool.spec.paused:
         return f"spec.paused of pool {name} is true: nothing is rolled out until it is false"
     if reason in (reasons.PROGRESS_DEADLINE_EXCEEDED, reasons.ROLLED_BACK):
-        return f"the rollout of pool {name} failed: {message}; `herder pool rollout undo {name}` goes back"
+        return f"the rollout of pool {name} failed: {message}; {after_failure(pool)}"
     if strategy_of(pool) == "Proactive" and proactive(pool).paused:
         return f"the rollout of pool {name} is paused: {message}; `herder pool rollout resume {name}` lets it go on"
     if strategy_of(pool) == "Unmanaged":

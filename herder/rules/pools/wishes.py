@@ -18,6 +18,8 @@ from herder.rules.pools.naming import number_of
 from herder.rules.pools.revisions import Revision, content_of
 from herder.rules.pools.rollout import is_updated, proactive, strategy_of
 from herder.rules.pools.scale import may_take
+from herder.rules.pools.status import counted
+from herder.rules.pools.waiting import after_failure
 
 JsonPatch = list[Document]
 
@@ -144,7 +146,7 @@ def still_growing(pool: VirtualMachinePool, members: Sequence[Member]) -> str:
     """Why nothing can be removed: fewer replicas would only mean that fewer are made."""
     there = len(_staying(members))
     return (
-        f"pool {pool.name} has {there} of {pool.spec.replicas} machines, and would make another instead;"
+        f"pool {pool.name} has {there} of {counted(pool.spec.replicas, 'machine')}, and would make another instead;"
         f" wait until all are there, or ask for {there} first: `kubectl scale vmpool {pool.name} --replicas={there}`"
     )
 
@@ -171,9 +173,7 @@ def replace(machine: VirtualMachine, pool: VirtualMachinePool, member: Member, w
         raise Impossible(f"VirtualMachine {machine.name} is not named {pool.name}-<n>, so its pool never touches it")
     failed = pool.status.failed_revision if pool.status else None
     if failed == wanted.name:
-        raise Impossible(
-            f"the rollout of {failed} failed, so nobody else gets it; mend the template, or `herder pool rollout undo {pool.name}`"
-        )
+        raise Impossible(f"the rollout of {failed} failed, so nobody else gets it; {after_failure(pool)}")
     if is_updated(member, wanted.name):
         return Wish(None, f"unchanged: it has revision {wanted.name} already")
     if member.paused:
@@ -214,7 +214,7 @@ def undo(pool: VirtualMachinePool, written: Document, known: Sequence[Revision],
     others = [one for one in latest_first if content_of(one.template, one.name_generation) != now]
     if number is None:
         if not others:
-            raise Impossible(f"pool {pool.name} has no earlier revision; `herder pool rollout history {pool.name}` lists them")
+            raise Impossible(f"pool {pool.name} has no other revision; `kubectl edit vmpool {pool.name}` changes its template")
         return others[0]
     chosen = next((one for one in latest_first if one.number == number), None)
     if chosen is None:

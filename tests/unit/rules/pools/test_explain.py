@@ -11,6 +11,7 @@ from herder.rules.pools.gather import Everything, snapshot_of
 from herder.rules.pools.history import changes, history_rows
 from herder.rules.pools.plan import plan_pool
 from herder.rules.pools.preservation import kept_volumes, preserved_report
+from herder.rules.pools.snapshot import Refusal
 from herder.rules.pools.waiting import rollout_standing
 from tests.unit.rules.pools.objects import (
     BY_HAND,
@@ -53,14 +54,41 @@ def test_a_plan_says_who_goes_and_what_becomes_of_its_volumes() -> None:
     kept = {"proactive": {"statePreservation": "Offline"}}
     said = explain_plan(snapshot(written(0, DONE, scaleInStrategy=kept), machines), NOW)
     assert {step.why for step in said.steps} >= {"beyond 0 replicas; its volumes are kept"}
-    assert said.held_back[0] == "1 beyond replicas stay: web-3 may not be taken (herder.dev/scale-in: never)"
+    assert said.held_back[0] == "1 beyond replicas stays: web-3 may not be taken (herder.dev/scale-in: never)"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "replicas", "sentence"),
+    [
+        ("unmanaged", 2, "1 beyond replicas stays: scaleInStrategy is unmanaged"),
+        ("unmanaged", 1, "2 beyond replicas stay: scaleInStrategy is unmanaged"),
+        ("opportunistic", 2, "1 beyond replicas stays until it is off: scaleInStrategy is opportunistic"),
+        ("opportunistic", 1, "2 beyond replicas stay until they are off: scaleInStrategy is opportunistic"),
+    ],
+)
+def test_a_plan_says_how_many_stay_and_why(strategy: str, replicas: int, sentence: str) -> None:
+    machines = [machine(f"web-{n}") for n in (1, 2, 3)]
+    found = snapshot(written(replicas, DONE, scaleInStrategy={strategy: {}}), machines)
+    assert explain_plan(found, NOW).held_back == (sentence,)
+
+
+def test_a_plan_for_one_replica_says_so() -> None:
+    found = snapshot(written(1, DONE), [machine("web-1"), machine("web-2", scale_in="first")])
+    assert explain_plan(found, NOW).steps[0].why.startswith("beyond 1 replica, ")
+
+
+@pytest.mark.parametrize("name", ["web-1", "web-2"])
+def test_a_plan_says_what_was_refused_of_a_machine_that_is_there_and_of_one_that_is_not(name: str) -> None:
+    found = snapshot(written(2, DONE), [machine("web-1")])
+    refused = msgspec.structs.replace(found, refusals={name: Refusal("quota", NOW + 9)})
+    assert explain_plan(refused, NOW).held_back == (f"{name}: quota",)
 
 
 def test_a_burst_makes_the_rest_come_later() -> None:
     found = msgspec.structs.replace(snapshot(written(5, DONE), []), burst=2)
     said = explain_plan(found, NOW)
     assert [(step.action, step.name) for step in said.steps] == [("Create", "web-1"), ("Create", "web-2")]
-    assert said.then == ("then 3 more are created, at most 2 on their way at a time: web-3, web-4, web-5",)
+    assert said.then == ("then 3 more are created, at most 2 on the way at a time: web-3, web-4, web-5",)
 
 
 def test_a_plan_for_more_machines_than_anybody_has_is_cut_and_says_so() -> None:
@@ -118,18 +146,25 @@ def test_each_machine_says_why_it_is_not_as_it_should_be() -> None:
 
 def _shown(reason: str, holds: bool, **more: Json) -> VirtualMachinePool:
     status = {"observedGeneration": 2, "replicas": 4, "updatedReplicas": 1, "updateRevision": NEW.name}
-    conditions = [condition("Progressing", holds, reason, "1 of 4 have it")]
+    conditions = [condition("Progressing", holds, reason, "1 of 4 has it")]
     return pool(4, {**status, **more.pop("status", {}), "conditions": conditions}, **more)
 
 
 @pytest.mark.parametrize(
     ("found", "state", "sentence"),
     [
-        (_shown("RolloutComplete", True), "done", "is complete"),
-        (_shown("RollingOut", True), "going", "1 of 4 have it"),
+        (_shown("RolloutComplete", True), "done", "is complete: 4 of 4 have it"),
+        (_shown("RolloutComplete", True, status={"replicas": 1}), "done", "is complete: 1 of 1 has it"),
+        (_shown("RollingOut", True), "going", "1 of 4 has it"),
         (_shown("RolloutComplete", True, status={"observedGeneration": 1}), "going", "have not looked at the latest change"),
-        (_shown("ProgressDeadlineExceeded", False), "held", "failed: 1 of 4 have it; `herder pool rollout undo web`"),
-        (_shown("RolledBack", False), "held", "failed: "),
+        (
+            _shown("ProgressDeadlineExceeded", False, status={"currentRevision": OLD.name}),
+            "held",
+            "failed: 1 of 4 has it; `herder pool rollout undo web`",
+        ),
+        (_shown("ProgressDeadlineExceeded", False), "held", "failed: 1 of 4 has it; `herder pool status web` says why"),
+        (_shown("ProgressDeadlineExceeded", False), "held", "`kubectl edit vmpool web` mends"),
+        (_shown("RolledBack", False), "held", "`herder pool rollout undo web`"),
         (_shown("RolloutPaused", False, updateStrategy={"proactive": {"paused": True}}), "held", "rollout resume web"),
         (_shown("WaitingForRestarts", True, updateStrategy={"unmanaged": {}}), "held", "rollout replace VM"),
         (_shown("WaitingForRestarts", True, updateStrategy={"opportunistic": {}}), "held", "at its next start"),

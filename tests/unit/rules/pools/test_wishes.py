@@ -60,6 +60,10 @@ def test_a_protected_machine_is_so_until_it_is_undone() -> None:
     assert "is of no pool" in refused(lambda: wishes.protect(machine(owners=[]), undo=False))
 
 
+def test_one_is_said_as_one() -> None:
+    assert "has 0 of 1 machine, and would" in wishes.still_growing(pool(1), [])
+
+
 def test_who_is_removed_is_marked_by_its_identity() -> None:
     wish = wishes.remove(machine(), pool(), THREE)
     marks = {labels.SCALE_IN: "first", labels.REMOVE_REQUEST: "uid-web-1"}
@@ -149,10 +153,13 @@ def test_a_machine_is_updated_before_its_turn_by_naming_the_revision() -> None:
     wish = wishes.replace(machine(), pool(), member(machine(), instance()), NEW)
     assert wish.patch == {"metadata": {"uid": "uid-web-1", "annotations": {labels.UPDATE_REQUEST: NEW.name}}}
     assert "has revision" in wishes.replace(machine(), pool(), member(machine(), instance()), OLD).said
-    failed = pool(3, {"failedRevision": NEW.name})
-    assert "failed, so nobody else gets it" in refused(
-        lambda: wishes.replace(machine(), failed, member(machine(), instance()), NEW)
-    )
+    for good, advice in (
+        (None, "`kubectl edit vmpool web` mends this one"),
+        (OLD.name, "`herder pool rollout undo web` goes back"),
+    ):
+        failed = pool(3, {"failedRevision": NEW.name, "updateRevision": NEW.name, "currentRevision": good})
+        said = refused(lambda failed=failed: wishes.replace(machine(), failed, member(machine(), instance()), NEW))
+        assert "failed, so nobody else gets it" in said and advice in said
     held = pool(paused=True)
     assert "spec.paused" in refused(lambda: wishes.replace(machine(), held, member(machine(), instance()), NEW))
 
@@ -188,7 +195,7 @@ def test_undo_takes_the_latest_other_template_or_the_one_that_is_named() -> None
     assert chosen is not None and chosen.name == OLD.name
     assert wishes.undo(pool(), document, known, 5) is None, "it is that one already"
     assert "has no revision 3; there are: 4, 5" in refused(lambda: wishes.undo(pool(), document, known, 3))
-    assert "has no earlier revision" in refused(lambda: wishes.undo(pool(), document, known[1:], None))
+    assert "has no other revision; `kubectl edit vmpool web`" in refused(lambda: wishes.undo(pool(), document, known[1:], None))
 
 
 def test_an_earlier_template_replaces_the_whole_one_of_a_pool_that_nobody_changed_since() -> None:
