@@ -90,6 +90,8 @@ async def test_an_owner_may_do_all_that_the_commands_for_pools_do(owner: Owner, 
     before = (await owner.pool())["metadata"]["uid"]
     for words in (("status", "web"), ("plan", "web"), ("plan", "web", "--replicas", "1"), ("rollout", "history", "web")):
         assert "web-1" in await owner(*words)
+    missing = await asyncio.gather(*(owner(word, "web-9", code=8) for word in ("detach", "attach", "remove")))
+    assert all("no VirtualMachine 'web-9'" in said and "`herder pool status web`" in said for said in missing), missing
     await owner("detach", "web-1")
     assert not (await owner.machine("web-1")).get("ownerReferences")
     await owner("attach", "web-1")

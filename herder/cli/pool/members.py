@@ -44,13 +44,13 @@ async def attach(where: Where, machine: str) -> None:
 
     Where the pool has made another meanwhile it has one too many, and takes one by its scaleInStrategy.
     """
-    from herder.cli.pool.reading import ask, machines_of, members_of, read_pool
+    from herder.cli.pool.reading import ask, machines_of, members_of, read_machine, read_pool
     from herder.kube.resources import MACHINES, Key
     from herder.rules.pools import wishes
 
     async with connected(where) as (client, namespace):
         key = Key(namespace, machine)
-        await client.get(MACHINES, key)
+        await read_machine(client, namespace, machine)
         name, _, number = machine.rpartition("-")
         if not name or not number.isdigit():
             raise Refusal(f"VirtualMachine {machine} is not named POOL-<n>, and a pool takes no other")

@@ -34,7 +34,7 @@ from herder.rules.machines.wishes import Impossible
 from herder.rules.pools.gather import Everything, by_number, snapshot_of
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.snapshot import PoolSnapshot
-from herder.rules.pools.wishes import Wish, own_pool
+from herder.rules.pools.wishes import Wish, no_machine, own_pool
 
 Document = dict[str, Any]
 V = TypeVar("V", bound=Identified)
@@ -60,9 +60,26 @@ async def _no_pool(client: Client, namespace: str, name: str) -> str:
     return f"there is no pool {name!r} in namespace {namespace!r}{more}"
 
 
+async def read_machine(client: Client, namespace: str, name: str) -> VirtualMachine:
+    try:
+        return await client.get(MACHINES, Key(namespace, name))
+    except NotFound:
+        raise Refusal(await _no_machine(client, namespace, name)) from None
+
+
+async def _no_machine(client: Client, namespace: str, name: str) -> str:
+    try:
+        machines, pools = await asyncio.gather(
+            client.list(MACHINES, Selection(namespace)), client.list(POOLS, Selection(namespace))
+        )
+    except Forbidden:
+        return no_machine(namespace, name, (), ())
+    return no_machine(namespace, name, machines.items, [one.name for one in pools.items])
+
+
 async def pool_of_machine(client: Client, namespace: str, name: str) -> tuple[VirtualMachine, VirtualMachinePool, Document]:
     """A machine, and the pool that it is of."""
-    machine = await client.get(MACHINES, Key(namespace, name))
+    machine = await read_machine(client, namespace, name)
     owner = told(lambda: own_pool(machine))
     pool, written = await read_pool(client, namespace, owner.name)
     if pool.uid != owner.uid:
@@ -128,10 +145,17 @@ def told(decide: Callable[[], T]) -> T:
         raise Refusal(str(sentence)) from None
 
 
+async def _missing(client: Client, resource: Resource[Any], key: Key) -> str:
+    return await (_no_pool if resource is POOLS else _no_machine)(client, key.namespace, key.name)
+
+
 async def ask(client: Client, resource: Resource[V], key: Key, decide: Callable[[V], Wish]) -> Wish:
     """Patches the object as `decide` says of its state, and decides again where that has changed meanwhile."""
     for _ in range(TRIES):
-        current = await client.get(resource, key)
+        try:
+            current = await client.get(resource, key)
+        except NotFound:
+            raise Refusal(await _missing(client, resource, key)) from None
         wish = told(lambda current=current: decide(current))
         if wish.patch is None:
             return wish

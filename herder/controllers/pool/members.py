@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from herder.api import registry
 from herder.api.core import Node
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.kube.cache import Cache, Change, Index, Owner, Stored, view_of
 from herder.kube.resources import Key
+from herder.rules.instances.pool_label import is_pool
 from herder.rules.pools.gather import node_state
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.selection.inputs import NodeState
@@ -37,16 +37,7 @@ BY_POOL_NAME: Index[Any] = Index("pool-name", _prefixes, lambda stored: stored.k
 
 
 def pool_owner(owners: tuple[Owner, ...], *, controller: bool) -> Owner | None:
-    return next(
-        (
-            owner
-            for owner in owners
-            if owner.controller == controller
-            and owner.kind == registry.POOL.kind
-            and owner.api_version.rpartition("/")[0] == registry.POOL.group
-        ),
-        None,
-    )
+    return next((owner for owner in owners if owner.controller == controller and is_pool(owner)), None)
 
 
 class Members:

@@ -9,7 +9,10 @@ import msgspec
 from herder.api import labels, registry
 from herder.api.kinds import VirtualMachine, VirtualMachinePool
 from herder.api.meta import OwnerReference
+from herder.api.problems import nearest
 from herder.api.reading import part
+from herder.rules.instances.pool_label import is_pool
+from herder.rules.machines.preserved import pool_of
 from herder.rules.machines.wishes import Impossible
 from herder.rules.plans import Document, moment, text_of
 from herder.rules.pools.gather import references_of
@@ -37,12 +40,6 @@ NOTHING_TO_DO = Wish(None, "unchanged")
 # Of a machine.
 
 
-def pool_of(machine: VirtualMachine) -> OwnerReference | None:
-    """The reference to the pool that controls it."""
-    owner = machine.controller
-    return owner if owner is not None and _is_pool(owner) else None
-
-
 def own_pool(machine: VirtualMachine) -> OwnerReference:
     """Raises `Impossible` for a machine of no pool."""
     owner = pool_of(machine)
@@ -53,11 +50,26 @@ def own_pool(machine: VirtualMachine) -> OwnerReference:
     return owner
 
 
+def no_machine(namespace: str, name: str, machines: Sequence[VirtualMachine], pools: Sequence[str]) -> str:
+    """What is said of a machine that is not there: perhaps which is meant, and what lists those that there are."""
+    close = nearest(name, [one.name for one in machines])
+    named = name.rpartition("-")[0]
+    owner = next((pool_of(one) for one in machines if one.name == close), None)
+    pool = named if named in pools else owner.name if owner is not None else ""
+    meant = f"; did you mean {close}?" if close else ";"
+    lists = (
+        f"`herder pool status {pool}` lists those of pool {pool}"
+        if pool
+        else f"`kubectl get vm -n {namespace}` lists those that there are"
+    )
+    return f"there is no VirtualMachine {name!r} in namespace {namespace!r}{meant} {lists}"
+
+
 def detach(machine: VirtualMachine) -> Wish:
     """Also one whose reference its pool has not completed yet."""
     _refuse_deleted(machine)
     left = [one for one in references_of(machine) if not _is_reference_to_pool(one)]
-    named = [one for one in machine.metadata.owner_references or () if _is_pool(one)]
+    named = [one for one in machine.metadata.owner_references or () if is_pool(one)]
     if not named:
         own_pool(machine)
     said = f"detached from pool {named[0].name}, which makes another in its place; `herder pool attach {machine.name}` returns it"
@@ -75,7 +87,7 @@ def attach(machine: VirtualMachine, pool: VirtualMachinePool, size: int) -> Wish
             f"VirtualMachine {machine.name} is controlled by {owner.kind} {owner.name}"
             + (f", another than the pool {pool.name} of now" if owner.name == pool.name else "")
             + "; take that reference away first"
-            + (f": `herder pool detach {machine.name}`" if _is_pool(owner) else "")
+            + (f": `herder pool detach {machine.name}`" if is_pool(owner) else "")
         )
     if number_of(pool.name, machine.name) is None:
         raise Impossible(f"VirtualMachine {machine.name} is not named {pool.name}-<n>, and a pool takes no other")
@@ -253,12 +265,8 @@ def _refuse_deleted(machine: VirtualMachine) -> None:
         raise Impossible(f"VirtualMachine {machine.name} is being deleted")
 
 
-def _is_pool(owner: OwnerReference) -> bool:
-    return owner.kind == registry.POOL.kind and owner.api_version.rpartition("/")[0] == registry.POOL.group
-
-
 def _is_reference_to_pool(reference: Document) -> bool:
-    return _is_pool(msgspec.convert(reference, OwnerReference))
+    return is_pool(msgspec.convert(reference, OwnerReference))
 
 
 def _in_this_state(machine: VirtualMachine) -> Document:

@@ -206,3 +206,20 @@ def test_an_earlier_template_replaces_the_whole_one_of_a_pool_that_nobody_change
         {"op": "replace", "path": "/spec/template", "value": template()},
         {"op": "remove", "path": "/spec/nameGeneration"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "pools", "sentence"),
+    [
+        ("web-9", ["web"], "; did you mean web-1? `herder pool status web` lists those of pool web"),
+        ("wbe-1", [], "; did you mean web-1? `herder pool status web` lists those of pool web"),
+        ("db-7", ["db", "web"], "; `herder pool status db` lists those of pool db"),
+        ("nosuch", ["web"], "; `kubectl get vm -n shop` lists those that there are"),
+    ],
+)
+def test_of_a_machine_that_is_not_there_is_said_which_may_be_meant_and_what_lists_them(
+    name: str, pools: list[str], sentence: str
+) -> None:
+    assert wishes.no_machine("shop", name, [machine("web-1")], pools) == (
+        f"there is no VirtualMachine {name!r} in namespace 'shop'{sentence}"
+    )
