@@ -8,7 +8,7 @@ import msgspec
 
 from herder.api import labels
 from herder.api.core import ControllerRevision
-from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance, VirtualMachinePool
+from herder.api.kinds import VirtualMachine, VirtualMachineInstance, VirtualMachinePool
 from herder.api.reading import part
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.pool.members import BY_POOL_NAME, Members
@@ -17,7 +17,7 @@ from herder.kube.client import Client, Selection
 from herder.kube.kit import Kit
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
 from herder.rules.plans import Document
-from herder.rules.pools.gather import attachable, by_number, owned_volume, returned, was_ours
+from herder.rules.pools.gather import attachable, by_number, owned_volume, was_ours
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.naming import number_of
 from herder.rules.pools.revisions import Revision, is_genuine, stored_revision
@@ -68,7 +68,6 @@ class SnapshotBuilder:
         return msgspec.structs.replace(
             cached,
             members=tuple(sorted(members, key=by_number)),
-            returned=self._returned(pool.namespace, members),
             held=frozenset(machine.name for machine in others),
             detached=tuple(machine.name for machine in others if was_ours(pool.name, machine.labels)),
             living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
@@ -105,18 +104,16 @@ class SnapshotBuilder:
         template, name_generation = part(spec, "template"), part(spec, "nameGeneration")
         numbered = [one for one in others if number_of(pool.name, one.key.name)]
         volumes = tuple(self._owned_volumes(pool))
-        listed = tuple(members)
         return PoolSnapshot(
             pool=pool,
             template=template,
             name_generation=name_generation,
             template_since=self._template_since(pool.uid, (template, name_generation)),
-            members=listed,
+            members=tuple(members),
             held=frozenset(one.key.name for one in numbered),
             detached=tuple(one.key.name for one in numbered if was_ours(pool.name, one.labels)),
             attachable=to_attach,
             volumes=volumes,
-            returned=self._returned(pool.namespace, listed),
             living=self._living(pool.namespace, volumes),
             revisions=tuple(self._known_revisions(pool)),
             nodes=self._members.nodes,
@@ -141,13 +138,6 @@ class SnapshotBuilder:
             found = owned_volume(pool, volume) if volume is not None else None
             if found is not None:
                 yield found
-
-    def _returned(self, namespace: str, members: Iterable[Member]) -> dict[str, str]:
-        def volumes_of(member: Member) -> Iterable[DataVolume]:
-            keys = self._volumes.keys_by(BY_OWNER, owned(namespace, member.uid))
-            return (volume for key in keys if (volume := self._volumes.get(key)) is not None)
-
-        return returned(members, volumes_of)
 
     def _living(self, namespace: str, volumes: tuple[OwnedVolume, ...]) -> frozenset[str]:
         """Of the machines that control these volumes, those that are not being deleted."""

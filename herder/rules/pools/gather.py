@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -37,15 +37,13 @@ def snapshot_of(
     ours = [machine for machine in machines if machine.controller_uid == pool.uid]
     others = [machine for machine in machines if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
     members = [member_of(pool.name, machine, instances.get(machine.name)) for machine in ours]
-    every_volume = list(everything.volumes)
-    volumes = (owned_volume(pool, volume) for volume in every_volume)
+    volumes = (owned_volume(pool, volume) for volume in everything.volumes)
     revisions = (usable_revision(pool, one) for one in everything.revisions)
     return PoolSnapshot(
         pool=pool,
         template=part(written, "spec", "template"),
         name_generation=part(written, "spec", "nameGeneration"),
         members=tuple(sorted(members, key=by_number)),
-        returned=returned(members, lambda member: (one for one in every_volume if _is_owned_by(one, member.uid))),
         held=frozenset(machine.name for machine in others),
         detached=tuple(machine.name for machine in others if was_ours(pool.name, machine.labels)),
         attachable=tuple(found for machine in machines if (found := attachable(pool, machine)) is not None),
@@ -93,16 +91,6 @@ def owned_volume(pool: VirtualMachinePool, volume: DataVolume) -> OwnedVolume | 
         ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
         references=references_of(volume),
     )
-
-
-def returned(members: Iterable[Member], volumes_of: Callable[[Member], Iterable[DataVolume]]) -> dict[str, str]:
-    """What is noted on volumes that were kept, of machines that fail and were not ready since."""
-    found: dict[str, str] = {}
-    for member in members:
-        if member.is_failing and not member.ready_revision:
-            noted = (volume.annotations.get(labels.READY_REVISION, "") for volume in volumes_of(member))
-            found |= [(member.name, revision) for revision in noted if revision]
-    return found
 
 
 def _is_owned_by(thing: VirtualMachine | DataVolume, uid: str) -> bool:

@@ -44,7 +44,7 @@ def heal(
     burst: int = defaults.POOL_BURST,
     left_alone: Container[str] = (),
 ) -> Healing:
-    """`ready_before`: of machines that came back with their volumes, what they were ready on before. `burst`: how many more may be
+    """`ready_before`: of machines whose volumes the pool keeps, what they were ready on before. `burst`: how many more may be
     on their way at once. `left_alone`: uids of machines that are not healed now, whatever they have."""
     known = {one.name: one for one in (pool.status.healing if pool.status else None) or ()}
     by_name = {member.name: member for member in members}

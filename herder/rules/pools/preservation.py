@@ -70,9 +70,9 @@ def outlived(snapshot: PoolSnapshot) -> frozenset[str]:
 
 
 def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
-    """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept or came back."""
-    kept = {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
-    return {**kept, **snapshot.returned}
+    """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept. A machine that has
+    taken them back says so itself (`readyRevision`)."""
+    return {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
 
 
 class PreservedRow(msgspec.Struct, frozen=True, rename="camel"):

@@ -57,8 +57,6 @@ class PoolSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     detached: tuple[str, ...] = ()
     attachable: tuple[Attachable, ...] = ()
     volumes: tuple[OwnedVolume, ...] = ()
-    # Of failing machines that took their volumes back: what they were ready on before.
-    returned: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     # uids of all machines that exist and are not being deleted: who controls a volume may be a machine that was detached.
     living: frozenset[str] = frozenset()
     revisions: tuple[Revision, ...] = ()

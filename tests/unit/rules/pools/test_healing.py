@@ -94,9 +94,10 @@ def test_a_volume_that_failed_for_good_does_not_cost_a_machine_that_was_ready_it
 
 @pytest.mark.parametrize("kept", [True, False], ids=["the pool still owns its volume", "it took its volume back"])
 def test_a_template_changed_while_preserved_wipes_nothing(kept: bool) -> None:
-    known: Json = {"volumes": (volume("web-1", ready_revision=name_of(A)),)} if kept else {"returned": {"web-1": name_of(A)}}
-    assert heal(broken(1, B), wanted=B, **known).heal == ()
-    assert names(heal(broken(1, A), **known)) == ["web-1"]
+    known: Json = {"volumes": (volume("web-1", ready_revision=name_of(A)),)} if kept else {}
+    says: Json = {} if kept else {"ready_revision": name_of(A)}
+    assert heal(broken(1, B, **says), wanted=B, **known).heal == ()
+    assert names(heal(broken(1, A, **says), **known)) == ["web-1"]
 
 
 def test_a_volume_that_would_outlive_its_machine_is_released_before_the_machine_is_healed() -> None:

@@ -108,7 +108,6 @@ class World:
         view = msgspec.structs.replace(pool(self.replicas, wanted, **self.spec), status=self.status)
         ours = [one for one in self.machines.values() if one.owner == POOL]
         others = [one for one in self.machines.values() if one.owner != POOL]
-        failing = [one for one in ours if one.failures and not one.ready_revision]
         offered = [one for one in others if one.offered and not one.owner]
         return PoolSnapshot(
             pool=view,
@@ -121,16 +120,11 @@ class World:
                 for one in offered
             ),
             volumes=tuple(_owned(name, one) for name, one in self.volumes.items() if one.kept_by_pool),
-            returned={one.name: ready for one in failing if (ready := self._kept_revision(one))},
             living=frozenset(one.uid for one in self.machines.values() if not one.deleting),
             revisions=tuple(self.revisions.values()),
             nodes={name: NodeState({}, name not in self.lost) for name in NODES},
             burst=4,
         )
-
-    def _kept_revision(self, machine: Machine) -> str:
-        found = self.volumes.get(_disk(machine.name))
-        return found.ready_revision if found is not None and found.controller == machine.uid else ""
 
     def member(self, one: Machine) -> Member:
         instance = self.seen.get(one.name)
@@ -323,6 +317,7 @@ class World:
             volume = self.volumes[_disk(machine.name)] = Volume(self.fresh("disk"), machine.name, machine.uid)
         if not volume.controller and volume.kept_by_pool and machine.owner == POOL:
             volume.controller, volume.kept_by_pool, volume.version = machine.uid, False, volume.version + 1
+            machine.ready_revision = machine.ready_revision or volume.ready_revision
         if volume.controller != machine.uid or set(NODES) == self.lost:
             return
         node = self.dice.choice([one for one in NODES if one not in self.lost])
