@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import msgspec
 
 from herder.cli.main import cli
 
@@ -31,6 +32,14 @@ Kind = Literal["vm", "vmi", "pool", "migration", "pod", "node", "namespace"]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 # What no shell takes for anything else than a name.
 _NAME = re.compile(r"[\w.:@/+-]+", re.ASCII)
+
+
+class Line(msgspec.Struct, gc=False):
+    cells: list[Any]
+
+
+class Table(msgspec.Struct):
+    rows: list[Line] | None = None
 
 
 @cli.command()
@@ -83,10 +92,18 @@ def at_once(look: Callable[[], list[str]]) -> list[str]:
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     try:
         return sorted({name for name in look() if _NAME.fullmatch(name)})
-    except Exception:
+    except _unanswered():
         return []
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _unanswered() -> tuple[type[Exception], ...]:
+    """What may be wrong with files, a cluster and its answers. A bug of ours is none of it: then we end with an error."""
+    from herder.cli.asking import Refusal
+    from herder.kube.errors import KubeError
+
+    return (KubeError, Refusal, OSError, msgspec.MsgspecError)
 
 
 def _give_up(*_: object) -> None:
@@ -130,12 +147,10 @@ async def _listed(given: dict[str, Any], kinds: list[Kind]) -> list[str]:
 
 async def _names(client: Client, resource: Resource[Any], namespace: str) -> list[str]:
     """The first column is the name, of every kind. Nothing where we may not list them."""
-    import msgspec
-
     from herder.kube.transport import Call
 
     query = {"limit": str(MOST_NAMES), "includeObject": "None"}
     reply = await client.transport.send(Call("GET", resource.path(namespace), query, accept=ACCEPT, patience=PATIENCE))
     if reply.status != 200:
         return []
-    return [str(row["cells"][0]) for row in msgspec.json.decode(reply.body).get("rows") or ()]
+    return [str(row.cells[0]) for row in msgspec.json.decode(reply.body, type=Table).rows or () if row.cells]

@@ -128,6 +128,7 @@ class ReviewServer:
             answer = await decide(question)
             written = write_answer(question.uid, answer)
         except Exception:
+            # Whatever it is, the API server is answered, and people are told where to look.
             log.exception("a review failed", uid=question.uid, resource=question.resource.resource, name=question.name)
             self._metrics.count(question, "failed")
             return web.Response(status=500, text="the webhook met a bug of its own; the log of herder controllers says more")

@@ -37,6 +37,7 @@ async def fill(folder: StorageFolder, definition: ImportDefinition, request: Req
         _check_room(folder.space.never_fits(definition.capacity) or folder.space.lack())
         await _fill(folder, definition, request, allow_local, told, part)
     except BaseException:
+        # Also where we are cancelled, or have a bug: no part is left behind. Nothing is swallowed.
         folder.discard(definition.volume)
         raise
 

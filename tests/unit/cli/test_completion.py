@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,37 @@ def test_a_kubeconfig_that_cannot_be_read_is_not_mentioned(tmp_path: Path) -> No
     for line in ("herder logs ", "herder logs --context "):
         said = completed(line, tmp_path)
         assert (said.returncode, said.stdout.strip(), said.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("raised", "code"), [("KubeError('no answer')", 0), ("OSError()", 0), ("AttributeError('a bug')", 1)])
+def test_what_a_cluster_does_not_answer_is_no_answer_and_a_bug_of_ours_is_an_error(raised: str, code: int) -> None:
+    program = f"""
+from herder.cli.completion import at_once
+from herder.kube.errors import KubeError
+def look() -> list[str]:
+    raise {raised}
+print(at_once(look))"""
+    python = find_program().parent / "python"
+    said = subprocess.run([str(python), "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (said.returncode, said.stdout) == (code, "" if code else "[]\n")
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"rows":[{}]}', b'{"rows":[{"cells":[]},{"cells":[1]}]}'])
+def test_a_server_that_answers_with_something_else_completes_nothing(tmp_path: Path, body: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{server.getsockname()[1]}")
+        threading.Thread(target=_answer, args=(server, body), daemon=True).start()
+        said = completed("herder logs ", tmp_path)
+    assert (said.returncode, said.stdout.strip(), said.stderr) == (0, "plain,1" if b"1" in body else "", "")
+
+
+def _answer(server: socket.socket, body: bytes) -> None:
+    """One question, whatever it is."""
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65536)
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode() + body)
 
 
 def test_contexts_are_completed_but_for_names_that_a_shell_would_run(tmp_path: Path) -> None:
