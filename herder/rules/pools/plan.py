@@ -109,7 +109,8 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
     burst = max(0, burst - sum(not member.in_flight for member in treated.healed))
     kept = tuple(member for member in staying if member.uid not in gone and member.uid not in healed)
     counts = availability.count(kept, pool.spec.replicas, availability.min_ready_seconds(pool), now)
-    steps = rollout.steps(pool, course, known, _not_refused(snapshot, kept, now), counts, inputs, burst, now)
+    limits = rollout.Limits(counts, inputs, burst, now)
+    steps = rollout.steps(pool, course, known, _not_refused(snapshot, kept, now), limits)
     unsettled = rollout.unsettled(snapshot.template_since, now)
     if unsettled > 0:
         steps = tuple(step for step in steps if step.effect == "InPlace")

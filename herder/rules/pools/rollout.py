@@ -177,27 +177,29 @@ def _limit(pool: VirtualMachinePool, settings: ProactiveUpdate) -> int | None:
     return max(1, share) if percent_of(settings.limit) else share
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """What decides who is next, and how many at once."""
+
+    availability: Availability
+    inputs: Inputs
+    burst: int
+    now: float
+
+
 def steps(
-    pool: VirtualMachinePool,
-    course: Course,
-    known: Mapping[str, Revision],
-    members: Sequence[Member],
-    availability: Availability,
-    inputs: Inputs,
-    burst: int,
-    now: float,
+    pool: VirtualMachinePool, course: Course, known: Mapping[str, Revision], members: Sequence[Member], limits: Limits
 ) -> tuple[Step, ...]:
     """What is updated now. `members` are those that stay and whose last update was not refused."""
     if course.state == "Halted":
         return ()
     if strategy_of(pool) == "Proactive" and not proactive(pool).paused:
-        return _proactive(pool, course, known, members, availability, inputs, burst, now)
+        return _proactive(pool, course, known, members, limits)
     # Whom a person names is updated all the same: that is what people are left to do by themselves.
     asked = [member for member in members if is_asked(member, course.target)]
-    taken = _proactive(pool, course, known, asked, availability, inputs, burst, now)
+    taken = _proactive(pool, course, known, asked, limits)
     if strategy_of(pool) != "Opportunistic":
         return taken
-    left = burst - sum(not step.member.in_flight for step in taken)
+    left = limits.burst - sum(not step.member.in_flight for step in taken)
     restarted = {step.member.uid for step in taken}
     outdated = [member for member in members if member.revision != course.target.name and member.uid not in restarted]
     return (*taken, *_within_burst([_opportunistic(member, course.target, known) for member in outdated], max(0, left)))
@@ -209,19 +211,12 @@ def is_asked(member: Member, target: Revision) -> bool:
 
 
 def _proactive(
-    pool: VirtualMachinePool,
-    course: Course,
-    known: Mapping[str, Revision],
-    members: Sequence[Member],
-    availability: Availability,
-    inputs: Inputs,
-    burst: int,
-    now: float,
+    pool: VirtualMachinePool, course: Course, known: Mapping[str, Revision], members: Sequence[Member], limits: Limits
 ) -> tuple[Step, ...]:
     pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
-    in_place = _within_burst([step for step in pending if step.effect == "InPlace"], burst)
-    left = burst - sum(not step.member.in_flight for step in in_place)
-    taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], availability, inputs, left, now)
+    in_place = _within_burst([step for step in pending if step.effect == "InPlace"], limits.burst)
+    left = limits.burst - sum(not step.member.in_flight for step in in_place)
+    taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], limits, left)
     chosen = [*in_place, *taking]
     if course.room is None:
         return tuple(chosen)
@@ -236,19 +231,17 @@ def _within_burst(steps: Sequence[Step], burst: int) -> list[Step]:
     return [step for step in steps if step.member.in_flight or step.member.uid in begun]
 
 
-def _within_budget(
-    pool: VirtualMachinePool, pending: Sequence[Step], availability: Availability, inputs: Inputs, burst: int, now: float
-) -> list[Step]:
+def _within_budget(pool: VirtualMachinePool, pending: Sequence[Step], limits: Limits, burst: int) -> list[Step]:
     by_name = {step.member.name: step for step in pending if not step.member.paused and not step.member.migrating}
-    order = ordered((step.member for step in by_name.values()), proactive(pool).selection_policy, inputs)
-    free, cost = max_unavailable(pool) - availability.unavailable, min_ready_seconds(pool)
+    order = ordered((step.member for step in by_name.values()), proactive(pool).selection_policy, limits.inputs)
+    free, min_ready = max_unavailable(pool) - limits.availability.unavailable, min_ready_seconds(pool)
     taken: list[Step] = []
     for member in sorted(order, key=lambda one: (one.ready, not is_asked(one, by_name[one.name].revision))):
         if not member.in_flight and burst <= 0:
             continue
         if member.ready:
             # One that is ready and not for long enough is counted as unavailable already, and must not be the one too many either.
-            price = 1 if is_available(member, cost, now) else 0
+            price = 1 if is_available(member, min_ready, limits.now) else 0
             if free - price < 0:
                 continue
             free -= price
