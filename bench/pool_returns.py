@@ -1,14 +1,9 @@
 """A scale-out with real guests: to disks that were kept (statePreservation Offline), and to disks that are imported afresh."""
 
 import asyncio
-import functools
 import shutil
 import statistics
-import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ from bench.qemu_machines import kernel
 from bench.report import Row
 from bench.sides import Options
 from herder.nodes.runtimes.choice import PROGRAM
+from tests.engines.images import images_of
 
 DATA_VOLUMES = f"/apis/cdi.kubevirt.io/v1beta1/namespaces/{NAMESPACE}/datavolumes"
 
@@ -34,7 +30,7 @@ def rows(folder: Path, options: Options) -> list[Row]:
     images = folder / "images"
     images.mkdir()
     (images / "disk.img").write_bytes(b"an image".ljust(options.pick(64, 16) << 20, b"."))
-    with _served(images) as url, herder_up(folder / "real", 1, "qemu", "--allow-local-imports") as up:
+    with images_of(images) as url, herder_up(folder / "real", 1, "qemu", "--allow-local-imports") as up:
         return asyncio.run(_measure(up, f"{url}/disk.img", options))
 
 
@@ -109,16 +105,3 @@ def _instance() -> dict[str, Any]:
     }
     volumes = [{"name": "kernel", "configMap": {"name": "kernel"}}, {"name": "root", "dataVolume": {"name": "root"}}]
     return {"domain": domain, "volumes": volumes, "terminationGracePeriodSeconds": 0}
-
-
-class _Silent(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@contextmanager
-def _served(folder: Path) -> Generator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Silent, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()

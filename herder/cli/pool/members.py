@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
-from herder.cli.completion import names_of
-from herder.cli.pool.group import pool
+from herder.cli.pool.group import machine_argument, pool
 from herder.cli.timeouts import MACHINES as PATIENCE
 from herder.cli.timeouts import chosen, timeout_option, within
 
@@ -24,7 +23,7 @@ LOOK_AGAIN = 0.5
 
 
 @pool.command()
-@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@machine_argument
 @asks_a_cluster
 async def detach(where: Where, machine: str) -> None:
     """Take VM out of its pool as it is, to look into it. It goes on, and the pool makes another in its place."""
@@ -37,7 +36,7 @@ async def detach(where: Where, machine: str) -> None:
 
 
 @pool.command()
-@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@machine_argument
 @asks_a_cluster
 async def attach(where: Where, machine: str) -> None:
     """Put VM back into the pool that it was detached from, by its name.
@@ -61,7 +60,7 @@ async def attach(where: Where, machine: str) -> None:
 
 
 @pool.command()
-@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@machine_argument
 @click.option("--undo", is_flag=True, help="Let it be taken again. Also takes back a removal that has not begun.")
 @asks_a_cluster
 async def protect(where: Where, machine: str, undo: bool) -> None:
@@ -76,7 +75,7 @@ async def protect(where: Where, machine: str, undo: bool) -> None:
 
 
 @pool.command()
-@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@machine_argument
 @click.option("--wait", is_flag=True, help="Follow it until it is gone.")
 @timeout_option(PATIENCE)
 @asks_a_cluster

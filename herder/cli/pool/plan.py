@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
-from herder.cli.completion import names_of
 from herder.cli.output import output_option, show
-from herder.cli.pool.group import pool
+from herder.cli.pool.group import pool, pool_argument
 
 if TYPE_CHECKING:
     from herder.api.kinds import VirtualMachinePool
@@ -24,7 +23,7 @@ MOST_BYTES = 3 * 1024 * 1024
 
 
 @pool.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @click.option("--replicas", metavar="N", type=click.IntRange(0, 2**31 - 1), help="As if so many were wanted.")
 @click.option(
     "-f",

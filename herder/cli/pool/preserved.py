@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
-from herder.cli.completion import at_once, names_of
+from herder.cli.completion import at_once
 from herder.cli.output import output_option, show
-from herder.cli.pool.group import pool
+from herder.cli.pool.group import pool, pool_argument
 
 if TYPE_CHECKING:
     from herder.api.kinds import DataVolume, VirtualMachinePool
@@ -45,7 +45,7 @@ async def _kept(client: Client, namespace: str, name: str) -> tuple[VirtualMachi
 
 
 @pool.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @click.option(
     "--delete", "machine", metavar="VM", help="Delete what is kept of this machine, for good.", shell_complete=_kept_names
 )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from herder.cli.asking import WRONG_USE, Refusal, Where, asks_a_cluster, connected
-from herder.cli.completion import names_of
 from herder.cli.output import output_option, show
-from herder.cli.pool.group import pool
+from herder.cli.pool.group import pool, pool_argument
 
 if TYPE_CHECKING:
     from herder.api.kinds import VirtualMachinePool
@@ -22,7 +21,7 @@ MOST_NAMED = 10
 
 
 @pool.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @click.option("-w", "--watch", is_flag=True, help="Go on, and show what changes, until interrupted.")
 @output_option
 @asks_a_cluster

@@ -9,9 +9,8 @@ import click
 
 from herder.api.problems import printable
 from herder.cli.asking import Refusal, Where, asks_a_cluster, connected
-from herder.cli.completion import names_of
 from herder.cli.output import output_option, show
-from herder.cli.pool.group import rollout
+from herder.cli.pool.group import machine_argument, pool_argument, rollout
 from herder.cli.timeouts import MACHINES as ONE_MACHINE
 from herder.cli.timeouts import ROLLOUTS as PATIENCE
 from herder.cli.timeouts import chosen, timeout_option, within
@@ -30,12 +29,13 @@ MOST_CHANGES = 3
 LOOK_AGAIN = 0.5
 
 
-def _wait_option(command: Any) -> Any:
-    return click.option("--wait", is_flag=True, help="Follow the rollout until it is complete, or does not go on.")(command)
+def _wait_options(command: Any) -> Any:
+    waits = click.option("--wait", is_flag=True, help="Follow the rollout until it is complete, or does not go on.")
+    return waits(timeout_option(PATIENCE)(command))
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @click.option("--no-wait", is_flag=True, help="Say how far it is, and do not follow it.")
 @timeout_option(PATIENCE)
 @asks_a_cluster
@@ -61,7 +61,7 @@ async def status(where: Where, name: str, no_wait: bool, timeout: float | None) 
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @output_option
 @asks_a_cluster
 async def history(where: Where, name: str, output: Format | None) -> None:
@@ -112,7 +112,7 @@ def _in_short(words: tuple[str, ...], between: str, most: int) -> str:
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @asks_a_cluster
 async def pause(where: Where, name: str) -> None:
     """Hold the rollout of POOL where it is. Scaling and healing go on."""
@@ -123,9 +123,8 @@ async def pause(where: Where, name: str) -> None:
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
-@_wait_option
-@timeout_option(PATIENCE)
+@pool_argument
+@_wait_options
 @asks_a_cluster
 async def resume(where: Where, name: str, wait: bool, timeout: float | None) -> None:
     """Let the rollout of POOL go on."""
@@ -133,14 +132,12 @@ async def resume(where: Where, name: str, wait: bool, timeout: float | None) -> 
 
     async with connected(where) as (client, namespace):
         found = await _ask(client, namespace, name, lambda found: wishes.pause(found, undo=True))
-        if wait or timeout is not None:
-            await _follow(client, found, chosen(timeout, PATIENCE))
+        await _follow_if_asked(client, found, wait, timeout)
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
-@_wait_option
-@timeout_option(PATIENCE)
+@pool_argument
+@_wait_options
 @asks_a_cluster
 async def restart(where: Where, name: str, wait: bool, timeout: float | None) -> None:
     """Restart all machines of POOL, a few at a time, as for a changed template."""
@@ -149,22 +146,19 @@ async def restart(where: Where, name: str, wait: bool, timeout: float | None) ->
 
     async with connected(where) as (client, namespace):
         found = await _ask(client, namespace, name, lambda found: wishes.restart(found, RealWorld().now()))
-        if wait or timeout is not None:
-            await _follow(client, found, chosen(timeout, PATIENCE))
+        await _follow_if_asked(client, found, wait, timeout)
 
 
 @rollout.command()
-@click.argument("name", metavar="POOL", shell_complete=names_of("pool"))
+@pool_argument
 @click.option("--to-revision", "number", metavar="N", type=click.IntRange(1), help="Of the history.  [default: the one before]")
-@_wait_option
-@timeout_option(PATIENCE)
+@_wait_options
 @asks_a_cluster
 async def undo(where: Where, name: str, number: int | None, wait: bool, timeout: float | None) -> None:
     """Give POOL an earlier template again, which is rolled out like any other. Nothing else of the pool is changed."""
     async with connected(where) as (client, namespace):
         found = await _undo(client, namespace, name, number)
-        if wait or timeout is not None:
-            await _follow(client, found, chosen(timeout, PATIENCE))
+        await _follow_if_asked(client, found, wait, timeout)
 
 
 async def _undo(client: Client, namespace: str, name: str, number: int | None) -> VirtualMachinePool:
@@ -197,7 +191,7 @@ async def _undo(client: Client, namespace: str, name: str, number: int | None) -
 
 
 @rollout.command()
-@click.argument("machine", metavar="VM", shell_complete=names_of("vm"))
+@machine_argument
 @click.option("--wait", is_flag=True, help="Follow it until it is ready with that revision.")
 @timeout_option(ONE_MACHINE)
 @asks_a_cluster
@@ -253,6 +247,12 @@ async def _ask(client: Client, namespace: str, name: str, decide: Any) -> Virtua
     wish: Wish = await ask(client, POOLS, Key(namespace, name), decide)
     click.echo(f"virtualmachinepool.kubevirt.io/{name} {wish.said}")
     return await client.get(POOLS, Key(namespace, name))
+
+
+async def _follow_if_asked(client: Client, found: VirtualMachinePool, wait: bool, timeout: float | None) -> None:
+    """Who says how long waits."""
+    if wait or timeout is not None:
+        await _follow(client, found, chosen(timeout, PATIENCE))
 
 
 async def _follow(client: Client, found: VirtualMachinePool, timeout: float | None) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import os
-import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +15,12 @@ from tests.behaviour.our_kinds import resource_of
 from tests.e2e.program import Up
 from tests.e2e.qemu.counters import HERE, INSTANCES, MACHINES, Witness, processes_in
 from tests.engines.api import Api, Json, connect
+from tests.engines.images import images_of
 from tests.engines.resources import CLAIMS, CONFIG_MAPS, Resource
 from tests.engines.waiting import eventually
 
 PATIENCE = 180.0
 POOLS, DATA_VOLUMES = resource_of(registry.POOL), resource_of(registry.DATA_VOLUME)
-
-
-class Images(SimpleHTTPRequestHandler):
-    """A folder of images, told to nobody's terminal."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@contextmanager
-def images_of(folder: Path) -> Generator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Images, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def counting(settings: str) -> Json:

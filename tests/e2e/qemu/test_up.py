@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import datetime
-import functools
 import itertools
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +22,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.program import Up, is_running, until
 from tests.e2e.qemu.node import Document
 from tests.engines.embedded import find_program
+from tests.engines.images import images_of
 
 PATIENCE = 60.0
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -188,11 +186,8 @@ def test_the_machine_of_the_tour_counts_and_its_console_is_read_from_outside(her
 @pytest.fixture
 def server(guest: Path) -> Iterator[str]:
     """Serves the guest's kernel as an image, as any web server would."""
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(guest.parent))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_port}/{guest.name}"
-        running.shutdown()
+    with images_of(guest.parent) as url:
+        yield f"{url}/{guest.name}"
 
 
 def test_a_machine_with_an_imported_disk_runs_and_takes_its_disk_with_it(herd: Herd, server: str) -> None:

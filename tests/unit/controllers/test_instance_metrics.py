@@ -1,8 +1,7 @@
 """The numbers of instances and pools on /metrics: counted once, under a pool that exists, and gone with it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -10,11 +9,9 @@ from prometheus_client import CollectorRegistry
 from herder.api.registry import INSTANCE, MACHINE, POOL
 from herder.api.world import timestamp
 from herder.controllers.instance_metrics import InstanceMetrics
-from herder.kube.cache import Caches
 from herder.kube.client import Client
-from herder.kube.events import Recorder
-from herder.kube.kit import Kit, run_controllers
 from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
+from tests.unit.controllers.term import term
 from tests.unit.kube.engine import Place, engine_in_virtual_time
 from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
 
@@ -33,20 +30,8 @@ class Cluster:
         self.registry = registry
         self.client: Client = place.client()
 
-    @asynccontextmanager
-    async def leads(self) -> AsyncGenerator[None]:
-        """For one term."""
-        client = self._place.client()
-        recorder = Recorder(client, self.world, "test", registry=CollectorRegistry())
-        kit = Kit(client, Caches(client, self.world, CollectorRegistry()), recorder, self.world, self.registry)
-        synced = asyncio.Event()
-        task = asyncio.create_task(run_controllers(kit, (InstanceMetrics.start,), synced.set))
-        await synced.wait()
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+    def leads(self) -> AbstractAsyncContextManager[None]:
+        return term(self._place.client(), self.world, InstanceMetrics.start, self.registry)
 
     def number(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(name, labels)

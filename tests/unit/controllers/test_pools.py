@@ -6,16 +6,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE, POOL
 from herder.controllers.pool import Pools
-from herder.kube.cache import Caches
 from herder.kube.client import Client, Selection
-from herder.kube.events import Recorder
-from herder.kube.kit import Kit, run_controllers
 from herder.kube.resources import MACHINES, POOLS, Key
 from herder.kube.transport import Call
+from tests.unit.controllers.term import term
 from tests.unit.kube.engine import Line, Place, engine_in_virtual_time
 from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
 
@@ -56,19 +53,8 @@ class Cluster:
         self.late = LateMachines(place.line())
         self._world = world
 
-    @asynccontextmanager
-    async def leads(self) -> AsyncGenerator[None]:
-        client = Client(self.late, "test")
-        recorder = Recorder(client, self._world, "test", registry=CollectorRegistry())
-        kit = Kit(client, Caches(client, self._world, CollectorRegistry()), recorder, self._world, CollectorRegistry())
-        synced = asyncio.Event()
-        task = asyncio.create_task(run_controllers(kit, (Pools.start,), synced.set))
-        await synced.wait()
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+    def leads(self) -> AbstractAsyncContextManager[None]:
+        return term(Client(self.late, "test"), self._world, Pools.start)
 
     async def make(self, replicas: int, **spec: Any) -> None:
         body = {
