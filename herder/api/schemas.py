@@ -6,6 +6,7 @@ rather than tagged unions, and validations beyond that in CEL.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, cast
 
 from msgspec import inspect
@@ -38,6 +39,8 @@ def schema_of(view: type[View]) -> Schema:
     return _struct(_struct_type(view))
 
 
+# The types do not change while the program runs, and to look through them takes most of the time that a schema takes.
+@functools.cache
 def _struct_type(view: type[View]) -> inspect.StructType:
     return cast(inspect.StructType, inspect.type_info(view))
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from herder.api.registry import KINDS
 from herder.server.request import ENGINE, Request, Response, Stream, parse_query
 from tests.unit.server.inside import Inside, engine_inside
 
@@ -100,7 +101,7 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
     folder: Path = tmp_path_factory.mktemp("fuzz")
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
-        running = engine_inside(folder)
+        running = engine_inside(folder, kinds=KINDS)
         found = Victim(loop, loop.run_until_complete(running.__aenter__()))
         before = _most_memory()
         try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from herder.api.registry import KindInfo
 from herder.server.housekeeping.own_nodes import OwnNodes
 from herder.server.request import ENGINE, Request, Response, Stream, User, parse_query
 from herder.server.running import Running
@@ -65,10 +66,13 @@ class Inside:
 
 
 @asynccontextmanager
-async def engine_inside(folder: Path, world: StillWorld | None = None, own_nodes: OwnNodes | None = None) -> AsyncGenerator[Inside]:
+async def engine_inside(
+    folder: Path, world: StillWorld | None = None, own_nodes: OwnNodes | None = None, kinds: Sequence[KindInfo] = ()
+) -> AsyncGenerator[Inside]:
+    """`kinds` are those of ours that it knows: each takes a moment, and few tests ask for one."""
     database = Database(folder / "herder.db")
     world = world or StillWorld()
-    running = Running(Store(database, InlineWriter(database)), world, own_nodes=own_nodes)
+    running = Running(Store(database, InlineWriter(database)), world, own_nodes=own_nodes, kinds=kinds)
     await running.start()
     try:
         yield Inside(running, world)

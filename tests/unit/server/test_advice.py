@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from herder.api.registry import JOB as JOBS
 from herder.server.request import ENGINE, Request, Response
 from tests.unit.server.inside import engine_inside
 
@@ -15,7 +16,7 @@ JOB = (
 
 @pytest.mark.slow
 async def test_what_is_probably_not_meant_is_said_and_done(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as engine:
+    async with engine_inside(tmp_path, kinds=(JOBS,)) as engine:
         path = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
         answer = await engine.router.handle(Request(method="POST", path=path, body=JOB, user=ENGINE))
         assert isinstance(answer, Response)

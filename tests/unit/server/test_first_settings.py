@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from herder.api.registry import SETTINGS
 from herder.server.running import Running
 from herder.server.store import InlineWriter, Store
 from tests.unit.server.inside import Inside, Json, StillWorld, config_map, engine_inside
@@ -22,35 +23,35 @@ async def _stored(inside: Inside) -> Json:
 
 @pytest.mark.slow
 async def test_it_is_there_from_the_start_with_an_empty_spec_and_what_people_write_stays(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         first = await _stored(inside)
         assert first["spec"] == {}
         wanted = {**first, "spec": {"configuration": {"evictionStrategy": "External"}}}
         _, written = await inside.ask("PUT", ONE, wanted)
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         assert await _stored(inside) == written
 
 
 @pytest.mark.slow
 async def test_who_deletes_it_does_not_find_it_again_before_the_next_start(tmp_path: Path) -> None:
     """So that a new one can be created in its place."""
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         uid = (await _stored(inside))["metadata"]["uid"]
         assert (await inside.ask("DELETE", ONE))[0] == 200
         assert (await inside.ask("GET", ALL))[1]["items"] == []
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         again = await _stored(inside)
         assert (again["spec"], again["metadata"]["uid"] == uid) == ({}, False)
 
 
 @pytest.mark.slow
 async def test_an_engine_starts_while_the_namespace_of_its_settings_is_being_removed(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.com/later"]}}
         assert (await inside.ask("POST", "/api/v1/namespaces/kubevirt/configmaps", held))[0] == 201
         assert (await inside.ask("DELETE", ONE))[0] == 200
         assert (await inside.ask("DELETE", "/api/v1/namespaces/kubevirt"))[0] == 200
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         assert (await inside.ask("GET", ONE))[0] == 404
 
 
@@ -81,7 +82,7 @@ async def test_an_engine_whose_disk_is_full_starts_without_them(tmp_path: Path) 
 
 
 async def test_one_elsewhere_that_was_stored_before_that_was_refused_can_be_changed_and_deleted(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(SETTINGS,)) as inside:
         found = await _stored(inside)
         served = inside.running.engine.served("kubevirt.io", "v1", "kubevirts")
         elsewhere = {**found, "metadata": {"name": "old", "namespace": "default"}, "spec": {}}

@@ -7,6 +7,7 @@ import pytest
 
 from herder.api import validation
 from herder.api.problems import Problem, invalid
+from herder.api.registry import MACHINE
 from tests.unit.server.inside import engine_inside
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ async def test_it_can_be_labelled_reported_on_and_ended_but_not_changed(tmp_path
     metadata: Json = {"name": "a", "finalizers": ["example.com/hold"]}
     spec: Json = {"running": False, "template": {"spec": {"domain": {}}}}
     body = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata, "spec": spec}
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=(MACHINE,)) as inside:
 
         async def patch(change: Json, subresource: str = "") -> int:
             code, _ = await inside.ask("PATCH", f"{PATH}/a{subresource}", change, content_type=MERGE)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from herder.api.registry import KINDS
 from herder.server.backup import BackupWriter
 from herder.server.request import ENGINE, MASTERS, Request, Stream, User
 from tests.engines.waiting import eventually
@@ -57,7 +58,7 @@ async def take(events: AsyncIterator[Json], count: int) -> list[Json]:
 
 @pytest.mark.slow
 async def test_watchers_see_a_restore_as_ordinary_events(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         kept = await make(inside, "kept", a="1")
         changed = await make(inside, "changed", a="1")
         removed = await make(inside, "removed", a="1")
@@ -92,7 +93,7 @@ async def test_watchers_see_a_restore_as_ordinary_events(tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_a_watch_from_before_goes_on_through_a_restore(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         first = await make(inside, "a", a="1")
         path = await back_up(inside, tmp_path / "b")
         await inside.ask("PUT", f"{MAPS}/a", config_map("a", a="2"))
@@ -105,7 +106,7 @@ async def test_a_watch_from_before_goes_on_through_a_restore(tmp_path: Path) -> 
 async def test_in_another_store_nobody_goes_on_from_revisions_of_the_first(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    async with engine_inside(tmp_path / "one") as first, engine_inside(tmp_path / "two") as second:
+    async with engine_inside(tmp_path / "one", kinds=KINDS) as first, engine_inside(tmp_path / "two", kinds=KINDS) as second:
         made = await make(first, "a", a="1")
         path = await back_up(first, tmp_path / "b")
         for number in range(50):
@@ -121,7 +122,7 @@ async def test_in_another_store_nobody_goes_on_from_revisions_of_the_first(tmp_p
 
 @pytest.mark.slow
 async def test_restoring_twice_changes_nothing_the_second_time(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         await make(inside, "a")
         path = await back_up(inside, tmp_path / "b")
         revision = inside.store.revision
@@ -133,7 +134,7 @@ async def test_restoring_twice_changes_nothing_the_second_time(tmp_path: Path) -
 @pytest.mark.slow
 async def test_owners_that_come_back_keep_what_they_own(tmp_path: Path) -> None:
     """Both were deleted: while they come back one by one, an owner may be missing for a moment."""
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         owner = await make(inside, "z-owner")
         await make(inside, "a-child", owner)
         path = await back_up(inside, tmp_path / "b")
@@ -151,7 +152,7 @@ async def test_owners_that_come_back_keep_what_they_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_what_lost_its_finalizer_since_waits_again(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         body = config_map("held")
         body["metadata"]["finalizers"] = ["example.com/hold"]
         await inside.ask("POST", MAPS, body)
@@ -191,7 +192,7 @@ async def test_kinds_come_back_as_they_were(tmp_path: Path) -> None:
 
         await eventually(look)
 
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         await inside.ask("POST", CRDS, definition("integer"))
         await answers(inside, 200)
         assert (await inside.ask("POST", things, thing))[0] == 201
@@ -209,7 +210,7 @@ async def test_kinds_come_back_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         for number in range(200):
             await make(inside, f"m-{number:03}", a="before")
         answer = await inside.router.handle(Request(method="GET", path="/herder/backup", user=ENGINE))
@@ -227,7 +228,7 @@ async def test_a_backup_is_of_one_moment_whatever_is_written_meanwhile(tmp_path:
 
 @pytest.mark.slow
 async def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         await make(inside, "a")
         (tmp_path / "bad").write_bytes(b"not a backup")
         revision = inside.store.revision
@@ -239,7 +240,7 @@ async def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_only_the_engines_own_programs_may_ask(tmp_path: Path) -> None:
-    async with engine_inside(tmp_path) as inside:
+    async with engine_inside(tmp_path, kinds=KINDS) as inside:
         for user in (User("admin", (MASTERS,)), User("nobody")):
             for method, path in (("GET", "/herder/backup"), ("POST", "/herder/restore")):
                 code, _ = await inside.ask(method, path, {"file": "x"} if method == "POST" else None, user=user)
