@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 import pytest
+import structlog
 
 from tests.engines.api import Api, connect
 from tests.engines.engine import NAMES, Engine, Unavailable
@@ -44,6 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # A shell that runs us in the background has interrupts ignored, by us and by all programs that tests start and interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # As our processes write logs: a picture of all variables at each step of a traceback takes seconds.
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, plain])
     if not _is_worker(config):
         config.stash[_POOL] = pool = Pool()
         config.add_cleanup(pool.close)

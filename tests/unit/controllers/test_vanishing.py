@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from herder.api.registry import KINDS
 from herder.controllers import CONTROLLERS, EMBEDDED_ONLY
 from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.cache import Caches
@@ -105,7 +106,7 @@ async def live(client: Client) -> None:
 def test_what_goes_while_it_is_written_to_is_nothing_to_be_alarmed_about(time: int) -> None:
     async def scenario() -> list[str]:
         world = VirtualWorld()
-        async with engine_in_virtual_time(world) as place:
+        async with engine_in_virtual_time(world, KINDS) as place:
             line = Vanishing(place.line(), time)
             async with herd(place, world, line) as client:
                 await live(client)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from herder.api.registry import KINDS, KindInfo
+from herder.api.registry import KindInfo
 from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.errors import Unreachable
@@ -72,7 +72,7 @@ class Place:
 
 
 @asynccontextmanager
-async def engine_in_virtual_time(world: VirtualWorld, kinds: Sequence[KindInfo] = KINDS) -> AsyncGenerator[Place]:
+async def engine_in_virtual_time(world: VirtualWorld, kinds: Sequence[KindInfo] = ()) -> AsyncGenerator[Place]:
     """`kinds` are those of ours that it knows: each takes a moment."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "herder.db")

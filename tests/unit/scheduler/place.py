@@ -11,6 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from herder.api.core import Pod
+from herder.api.registry import INSTANCE, JOB, RESERVATION
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.events import Recorder
@@ -112,7 +113,7 @@ def play(scenario: Callable[[Town], Awaitable[None]], names: tuple[str, ...] = N
 @asynccontextmanager
 async def _town(names: tuple[str, ...], starts: Sequence[Start]) -> AsyncGenerator[Town]:
     world = VirtualWorld()
-    async with engine_in_virtual_time(world) as place:
+    async with engine_in_virtual_time(world, (INSTANCE, RESERVATION, JOB)) as place:
         town = Town(place.client(), place.line(), world, starts, names)
         town.begin()
         try:
