@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -12,6 +11,7 @@ import msgspec
 from herder.api import reasons
 from herder.api.core import Pod, ReplicaSet
 from herder.controllers.hands import Hands
+from herder.controllers.workloads.batches import all_of, in_batches
 from herder.controllers.workloads.claims import Claims
 from herder.controllers.workloads.refusals import is_ending, is_refusal
 from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored, owned
@@ -26,8 +26,6 @@ from herder.rules.workloads.claiming import selects
 from herder.rules.workloads.replica_set import names, pod_document
 
 WORKERS = 16
-# The first one shows whether pods can be made at all; then ever more at once.
-FIRST_BATCH = 1
 
 
 class ReplicaSets:
@@ -93,7 +91,7 @@ class ReplicaSets:
         try:
             if plan.create:
                 await self._create(snapshot, plan.create)
-            await _all_of(self._delete(stored.view, one) for one in plan.delete)
+            await all_of(self._delete(stored.view, one) for one in plan.delete)
         except ApiStatusError as error:
             if is_refusal(error):
                 return error, plan.next_look
@@ -104,12 +102,7 @@ class ReplicaSets:
     async def _create(self, snapshot: ReplicaSetSnapshot, count: int) -> None:
         one = snapshot.replica_set
         free = (name for name in names(snapshot) if Key(one.namespace, name) not in self._pods)
-        wanted = list(islice(free, count))
-        batch = FIRST_BATCH
-        while wanted:
-            now, wanted = wanted[:batch], wanted[batch:]
-            await _all_of(self._create_one(snapshot, name) for name in now)
-            batch *= 2
+        await in_batches(list(islice(free, count)), lambda name: self._create_one(snapshot, name))
 
     async def _create_one(self, snapshot: ReplicaSetSnapshot, name: str) -> None:
         one = snapshot.replica_set
@@ -140,10 +133,3 @@ class ReplicaSets:
     def _of(self, stored: Stored[ReplicaSet]) -> list[Pod]:
         """Those that it manages; one may own a pod and not manage it."""
         return [pod for pod in self._pods.by(BY_OWNER, owned(stored.key.namespace, stored.uid)) if pod.controller_uid == stored.uid]
-
-
-async def _all_of(steps: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """At once, and to the end of each: what is still on its way would be counted wrongly. Then the first failure is raised."""
-    for result in await asyncio.gather(*steps, return_exceptions=True):
-        if isinstance(result, BaseException):
-            raise result
