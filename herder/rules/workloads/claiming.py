@@ -3,17 +3,18 @@ that is no longer selected is let go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from herder.api.core import Deployment, ReplicaSet
+from herder.api.core import Deployment, ReplicaSet, StatefulSet
 from herder.api.meta import Identified, LabelSelector
 from herder.api.selectors import Selector, selector_from_object
 from herder.rules.plans import plain
 
 V = TypeVar("V", bound=Identified)
+Owner = ReplicaSet | Deployment | StatefulSet
 
 
 class Claim(msgspec.Struct, Generic[V], frozen=True):
@@ -22,15 +23,15 @@ class Claim(msgspec.Struct, Generic[V], frozen=True):
     release: tuple[V, ...] = ()
 
 
-def claim(owner: ReplicaSet | Deployment, candidates: Iterable[V]) -> Claim[V]:
-    """`candidates`: those that name the owner, and those that name nobody. An owner that goes takes nothing in, and lets nothing
-    go: what becomes of its objects is up to who deletes it."""
+def claim(owner: Owner, candidates: Iterable[V], may_have: Callable[[V], bool] = lambda _: True) -> Claim[V]:
+    """`candidates`: those that name the owner, and those that name nobody. `may_have`: what the owner asks beside its selector. An
+    owner that goes takes nothing in, and lets nothing go: what becomes of its objects is up to who deletes it."""
     selector = selector_of(owner.spec.selector)
     owned: list[V] = []
     adopt: list[V] = []
     release: list[V] = []
     for one in candidates:
-        matches = not selector.empty and selector.matches(one.labels)
+        matches = not selector.empty and selector.matches(one.labels) and may_have(one)
         if one.controller_uid == owner.uid:
             (owned if matches else release).append(one)
         elif not one.controller_uid and matches and not one.being_deleted:

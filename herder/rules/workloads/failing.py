@@ -33,7 +33,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 def places_taken(pods: Iterable[Pod], now: float) -> list[float]:
     """For each failed pod whose place is not to be filled yet, in how many seconds it is."""
-    failures = sorted((_failure(pod, now) for pod in pods if _failed_soon(pod)), key=lambda one: (one.created, one.ended))
+    failures = sorted((_failure(pod, now) for pod in pods if failed_soon(pod)), key=lambda one: (one.created, one.ended))
     # Until when each keeps its place, with how often in a row that was, and when it failed.
     waiting: list[tuple[float, int, float]] = []
     last: dict[int, float] = {}
@@ -48,7 +48,12 @@ def places_taken(pods: Iterable[Pod], now: float) -> list[float]:
     return sorted(until - now for until, _, _ in waiting if until > now)
 
 
-def _failed_soon(pod: Pod) -> bool:
+def seconds_kept(pod: Pod, row: int, now: float) -> float:
+    """Of one pod whose name is used again: in how many seconds the next may come. `row`: how often in a row it failed so before."""
+    return max(0.0, _failure(pod, now).ended + doubled(FIRST, LONGEST, row) - now) if failed_soon(pod) else 0.0
+
+
+def failed_soon(pod: Pod) -> bool:
     return pod.status.phase == "Failed" and not pod.being_deleted and _ended(pod) - _began(pod) < SOON
 
 
