@@ -84,6 +84,11 @@ EMBEDDED_ONLY: Final[list[Document]] = [
     _rule("apps", ("replicasets",), *READ, "create", "patch", "delete"),
     _rule("apps", ("deployments/status", "replicasets/status"), "patch"),
     _rule("apps", ("deployments/finalizers", "replicasets/finalizers"), "update"),
+    _rule("apps", ("statefulsets",), *READ),
+    _rule("apps", ("statefulsets/status",), "patch"),
+    # Claims are given to the set or to the pod that they are to go with.
+    _rule("apps", ("statefulsets/finalizers",), "update"),
+    _rule("", ("pods/finalizers",), "update"),
     # Nodes that fall silent.
     _rule("", ("nodes", "nodes/status"), "patch"),
     _rule("coordination.k8s.io", ("leases",), *READ),

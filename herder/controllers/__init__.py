@@ -14,7 +14,7 @@ from herder.controllers.pool import Pools
 from herder.controllers.reservations import Reservations
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer, Resizer, TemplateSizes
-from herder.controllers.workloads import Deployments, ReplicaSets
+from herder.controllers.workloads import Deployments, ReplicaSets, StatefulSets
 from herder.kube.kit import Start
 
 # What is ours, wherever it runs. Whoever leads runs these.
@@ -40,4 +40,4 @@ CONTROLLERS: tuple[Start, ...] = (
     InstanceMetrics.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
-EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start)
+EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start, StatefulSets.start)

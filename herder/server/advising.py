@@ -14,7 +14,6 @@ Document = dict[str, Any]
 STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")
 # Kinds that are kept, and on which a real cluster would act; and what does not come of them here.
 STORED_ONLY = {
-    ("apps", "StatefulSet"): "no pods come of it",
     ("apps", "DaemonSet"): "no pods come of it",
     ("batch", "CronJob"): "no Jobs come of it",
     ("batch", "Job"): "no pods come of it",

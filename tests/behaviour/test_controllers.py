@@ -123,7 +123,7 @@ async def test_what_a_cluster_has_already_is_not_run_beside_it(engine: Engine, n
 
         found = await eventually(at_work, patience=40)
         assert {"machines", "instances"} <= found
-        assert found.isdisjoint({"replica-sets", "deployments"})
+        assert found.isdisjoint({"replica-sets", "deployments", "stateful-sets"})
 
 
 @pytest.mark.slow

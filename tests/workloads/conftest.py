@@ -1,4 +1,4 @@
-"""Deployments and ReplicaSets on an engine with controllers: ours on the embedded one, Kubernetes' own on the other."""
+"""Deployments, ReplicaSets and StatefulSets on an engine with controllers: ours on the embedded one, Kubernetes' own on the other."""
 
 from collections.abc import AsyncIterator
 

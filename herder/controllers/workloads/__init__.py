@@ -2,5 +2,6 @@
 
 from herder.controllers.workloads.deployments import Deployments
 from herder.controllers.workloads.replica_sets import ReplicaSets
+from herder.controllers.workloads.stateful_sets import StatefulSets
 
-__all__ = ["Deployments", "ReplicaSets"]
+__all__ = ["Deployments", "ReplicaSets", "StatefulSets"]
