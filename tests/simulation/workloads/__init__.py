@@ -1,1 +1,1 @@
-"""ReplicaSets and Deployments with their controllers, the scheduler and a node, in a simulated world."""
+"""ReplicaSets, Deployments and StatefulSets with their controllers, the scheduler and a node, in a simulated world."""

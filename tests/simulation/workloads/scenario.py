@@ -9,13 +9,18 @@ import msgspec
 from herder.api.registry import INSTANCE
 from herder.controllers import EMBEDDED_ONLY
 from herder.kube.client import Client
-from herder.kube.resources import DEPLOYMENTS, PODS, REPLICA_SETS, Key, Resource
+from herder.kube.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS, Key, Resource
 from herder.scheduler import EMBEDDED_NAMES, scheduler
 from tests.simulation.faults import CUT_OFF
 from tests.simulation.matrix import Scenario, Step
 
 Json = dict[str, Any]
 KEY = Key("default", "web")
+DATA: Json = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+KEPT = ("deployments.apps ", "replicasets.apps ", "statefulsets.apps ")
 
 
 def make(resource: Resource[Any], replicas: int, **spec: Any) -> Step:
@@ -38,15 +43,15 @@ def patch(resource: Resource[Any], spec: Json) -> Step:
     return step
 
 
-def image(name: str) -> Step:
-    return patch(DEPLOYMENTS, {"template": {"spec": {"containers": [{"name": "main", "image": name}]}}})
+def image(name: str, resource: Resource[Any] = DEPLOYMENTS) -> Step:
+    return patch(resource, {"template": {"spec": {"containers": [{"name": "main", "image": name}]}}})
 
 
-def stray(labels: Json) -> Step:
+def stray(labels: Json, name: str = "stray") -> Step:
     """A pod that nobody manages."""
 
     async def step(client: Client) -> None:
-        metadata = {"name": "stray", "namespace": KEY.namespace, "labels": labels}
+        metadata = {"name": name, "namespace": KEY.namespace, "labels": labels}
         await client.create(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": "web:1"}]}})
 
     return step
@@ -68,9 +73,23 @@ def has_pods(count: int, image: str = "web:1") -> Any:
         images = [one["spec"]["containers"][0]["image"] for one in pods if one["status"].get("phase") == "Running"]
         if images != [image] * count:
             return f"there should be {count} pods that run {image}, but there are {images}"
-        kept = [one for name, one in objects.items() if name.startswith(("deployments.apps ", "replicasets.apps "))]
+        kept = [one for name, one in objects.items() if name.startswith(KEPT)]
         late = [one["metadata"]["name"] for one in kept if one["status"].get("observedGeneration") != one["metadata"]["generation"]]
         return f"{late} have not said anything about what they are to be" if late else ""
+
+    return look
+
+
+def has_claims(*names: str) -> Any:
+    """Nothing where these are there and no others, each with a pod that waits for it: nobody provides volumes."""
+
+    def look(left: dict[str, bytes]) -> str:
+        found = sorted(name for name in left if name.startswith(("persistentvolumeclaims ", "pods ")))
+        wanted = [
+            *(f"persistentvolumeclaims default/{name}" for name in names),
+            *(f"pods default/{name.removeprefix('data-')}" for name in names),
+        ]
+        return "" if found == wanted else f"there should be {wanted}, but there are {found}"
 
     return look
 
@@ -106,4 +125,27 @@ RECREATED = scenario(
     make(DEPLOYMENTS, 2, strategy={"type": "Recreate"}, revisionHistoryLimit=0),
     image("web:2"),
     expect=has_pods(2, "web:2"),
+)
+STATEFUL = scenario(
+    "in order",
+    make(STATEFUL_SETS, 1, revisionHistoryLimit=0),
+    patch(STATEFUL_SETS, {"replicas": 2}),
+    image("web:2", STATEFUL_SETS),
+    patch(STATEFUL_SETS, {"replicas": 1}),
+    expect=has_pods(1, "web:2"),
+)
+# It becomes one of the set, and then, as nobody knows what it was made of, another one of its name.
+STATEFUL_ADOPTED = scenario("taken in by its name", stray({"app": "web"}, "web-0"), make(STATEFUL_SETS, 1), expect=has_pods(1))
+STATEFUL_CLAIMS = scenario(
+    "with claims, at once",
+    make(
+        STATEFUL_SETS,
+        2,
+        podManagementPolicy="Parallel",
+        persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete", "whenDeleted": "Delete"},
+        volumeClaimTemplates=[DATA],
+    ),
+    patch(STATEFUL_SETS, {"replicas": 1}),
+    patch(STATEFUL_SETS, {"replicas": 2}),
+    expect=has_claims("data-web-0", "data-web-1"),
 )
