@@ -47,6 +47,10 @@ async def test_the_generation_counts_changes_of_the_spec_alone(api: Api, namespa
     assert same.ok["metadata"]["generation"] == 2
     status = await api.patch(resource, "a", {"status": {"observedGeneration": 2}}, namespace, "status")
     assert status.ok["metadata"]["generation"] == 2
+    # Of some flags "no" is another answer than none.
+    for flag, generation in (("hostNetwork", 2), ("automountServiceAccountToken", 3)):
+        told = await api.patch(resource, "a", {"spec": {"template": {"spec": {flag: False}}}}, namespace)
+        assert told.ok["metadata"]["generation"] == generation
 
 
 async def test_the_generation_of_a_deployment_counts_changes_of_its_annotations_too(api: Api, namespace: str) -> None:

@@ -13,6 +13,14 @@ Problems: TypeAlias = list[Problem]
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 IMMUTABLE: Final = "field is immutable"
+# Where false says something else than nothing at all: Go has these as pointers. (Not `readOnly`: nearly everywhere it is none.)
+_FLAGS: Final = frozenset(
+    (
+        *("automountServiceAccountToken", "shareProcessNamespace", "enableServiceLinks", "setHostnameAsFQDN", "hostUsers"),
+        *("privileged", "runAsNonRoot", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "hostProcess", "optional"),
+        *("immutable", "suspend", "manualSelector", "allowVolumeExpansion", "controller", "blockOwnerDeletion"),
+    )
+)
 
 
 def section(document: Mapping[str, Any], name: str) -> Document:
@@ -48,14 +56,14 @@ def refuse_change(new: Any, old: Any, field: str, out: Problems) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal but for parts that say nothing: an empty list, map or text is the same as none at all."""
+    """Equal but for parts that say nothing: an empty list, map or text is the same as none at all, and most often false is."""
     if one == other:
         return True
     if isinstance(one, dict) or isinstance(other, dict):
         left, right = one or {}, other or {}
         if not isinstance(left, dict) or not isinstance(right, dict):
             return False
-        return all(same(left.get(name), right.get(name)) for name in {**left, **right})
+        return all(_same_field(name, left.get(name), right.get(name)) for name in {**left, **right})
     if isinstance(one, list) or isinstance(other, list):
         left, right = one or [], other or []
         if not isinstance(left, list) or not isinstance(right, list):
@@ -64,13 +72,17 @@ def same(one: Any, other: Any) -> bool:
     return _is_empty(one) and _is_empty(other)
 
 
+def _same_field(name: str, one: Any, other: Any) -> bool:
+    return one == other if name in _FLAGS else same(one, other)
+
+
 def _is_empty(value: Any) -> bool:
     return value is None or value == "" or value is False
 
 
 def changed_names(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Names of the parts in which two documents differ."""
-    return sorted(name for name in {**one, **other} if not same(one.get(name), other.get(name)))
+    return sorted(name for name in {**one, **other} if not _same_field(name, one.get(name), other.get(name)))
 
 
 def without_repeats(found: Iterable[Problem]) -> Problems:

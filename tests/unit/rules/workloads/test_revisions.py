@@ -17,6 +17,7 @@ from herder.rules.workloads.revisions import (
     revision_of,
     to_forget,
 )
+from herder.rules.workloads.templates import same_template
 
 from .stateful import NEW, OLD, stateful_set
 from .things import template_with
@@ -39,6 +40,13 @@ def test_a_template_that_is_new_is_the_next() -> None:
 def test_a_template_that_is_the_newest_already_stays_what_it_is() -> None:
     found = plan_revision({**NEW.template, "spec": {**NEW.template["spec"], "nodeName": ""}}, [NEW, OLD])
     assert (found.update, found.renumber) == (NEW, False)
+
+
+@pytest.mark.parametrize(("field", "counts"), [("hostNetwork", False), ("automountServiceAccountToken", True)])
+def test_a_flag_that_is_written_as_false_is_news_only_where_nothing_means_something_else(field: str, counts: bool) -> None:
+    template = {**NEW.template, "spec": {**NEW.template["spec"], field: False}}
+    assert (plan_revision(template, [NEW]).update is None) is counts
+    assert same_template(template, NEW.template) is not counts
 
 
 def test_a_template_that_people_went_back_to_is_the_newest_again() -> None:
