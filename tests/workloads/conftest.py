@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets and StatefulSets on an engine with controllers: ours on the embedded one, Kubernetes' own on the other."""
+"""Deployments, ReplicaSets and StatefulSets on an engine with controllers: ours on the embedded one, elsewhere Kubernetes' own."""
 
 from collections.abc import AsyncIterator
 

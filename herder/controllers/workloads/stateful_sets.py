@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -18,7 +17,7 @@ from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import controlled_by, enqueue
 from herder.kube.errors import AlreadyExists, ApiStatusError, KubeError
 from herder.kube.kit import Kit
-from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, PODS, STATEFUL_SETS, Key, written
+from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, PODS, STATEFUL_SETS, Key, key_of, written
 from herder.rules.plans import Delete, Document
 from herder.rules.workloads.claiming import selects
 from herder.rules.workloads.failing import FORGOTTEN, failed_soon
@@ -47,6 +46,13 @@ class _Failures(msgspec.Struct):
 
     row: int
     last: float
+
+
+class _MadeOf(msgspec.Struct, frozen=True):
+    """What pods and claims are made of."""
+
+    revisions: Revisions
+    claim_templates: tuple[Document, ...]
 
 
 class StatefulSets:
@@ -104,13 +110,14 @@ class StatefulSets:
             self._failures.pop(key, None)
             return DONE
         await self._claims.of(stored.view)
-        document: dict[str, Any] = msgspec.json.decode(stored.raw)
-        revisions = await self._keeper.of(stored.view, document["spec"]["template"])
+        spec: Document = msgspec.json.decode(stored.raw)["spec"]
+        revisions = await self._keeper.of(stored.view, spec["template"])
         if revisions is None:
             return DONE
-        failure, next_look = await self._carry_out(stored, revisions)
+        made_of = _MadeOf(revisions, tuple(spec.get("volumeClaimTemplates") or ()))
+        failure, next_look = await self._carry_out(stored, made_of)
         # As the pods are now.
-        after = self._snapshot(stored, revisions)
+        after = self._snapshot(stored, made_of)
         status, wait = stateful_set_status(after, revisions.collisions, self._world.now())
         await self._hands.show(self._sets, stored, status)
         await self._keeper.forget(stored.view, revisions, {revision_name(pod) for pod in after.pods.values()})
@@ -119,9 +126,9 @@ class StatefulSets:
         looks = [seconds for seconds in (wait, next_look) if seconds is not None]
         return Later(min(looks)) if looks else DONE
 
-    async def _carry_out(self, stored: Stored[StatefulSet], revisions: Revisions) -> tuple[KubeError | None, float | None]:
+    async def _carry_out(self, stored: Stored[StatefulSet], made_of: _MadeOf) -> tuple[KubeError | None, float | None]:
         """What kept us from it, where somebody has to do something about it; and in how many seconds there is more to do."""
-        plan = plan_stateful_set(self._snapshot(stored, revisions), self._world.now())
+        plan = plan_stateful_set(self._snapshot(stored, made_of), self._world.now())
         self._hands.tell(stored.view, plan.events)
         try:
             await self._steps(stored.view, plan)
@@ -176,24 +183,23 @@ class StatefulSets:
 
     async def _replace(self, one: StatefulSet, finished: Delete) -> None:
         pod = self._pods.get(Key(one.namespace, finished.name))
-        if pod is not None and failed_soon(pod):
-            self._count_failure(Key(one.namespace, one.name), pod.name)
         await self._delete(one, finished)
+        if pod is not None and failed_soon(pod):
+            key = key_of(one)
+            failures = _Failures(self._rows(key).get(pod.name, 0) + 1, self._world.now())
+            self._failures.setdefault(key, {})[pod.name] = failures
 
-    def _count_failure(self, key: Key, pod: str) -> None:
-        known, now = self._failures.setdefault(key, {}), self._world.now()
-        before = known.get(pod)
-        row = before.row if before is not None and now - before.last <= FORGOTTEN else 0
-        known[pod] = _Failures(row + 1, now)
+    def _rows(self, key: Key) -> dict[str, int]:
+        """By pod: how often in a row it failed at once. What lies further back has nothing to do with it."""
+        since = self._world.now() - FORGOTTEN
+        return {name: one.row for name, one in self._failures.get(key, {}).items() if one.last >= since}
 
     async def _delete(self, one: StatefulSet, wanted: Delete) -> None:
         await self._hands.delete(self._pods, one.namespace, wanted)
         self._hands.tell(one, (deleted(one, wanted.name),))
 
-    def _snapshot(self, stored: Stored[StatefulSet], revisions: Revisions) -> StatefulSetSnapshot:
-        one = stored.view
-        document: dict[str, Any] = msgspec.json.decode(stored.raw)
-        templates = tuple(document["spec"].get("volumeClaimTemplates") or ())
+    def _snapshot(self, stored: Stored[StatefulSet], made_of: _MadeOf) -> StatefulSetSnapshot:
+        one, templates = stored.view, made_of.claim_templates
         owned_pods = self._pods.by(BY_OWNER, owned(one.namespace, one.uid))
         pods = pods_by_ordinal(one, [pod for pod in owned_pods if pod.controller_uid == one.uid])
         names = [
@@ -204,12 +210,12 @@ class StatefulSets:
         found = {name: self._volume_claims.get(Key(one.namespace, name)) for name in names}
         return StatefulSetSnapshot(
             stateful_set=one,
-            current=revisions.current,
-            update=revisions.update,
+            current=made_of.revisions.current,
+            update=made_of.revisions.update,
             claim_templates=templates,
             pods=pods,
             claims={name: claim for name, claim in found.items() if claim is not None},
-            failures={name: failures.row for name, failures in self._failures.get(stored.key, {}).items()},
+            failures=self._rows(stored.key),
         )
 
 
