@@ -222,12 +222,13 @@ class _Draft:
         return not condemned
 
     def _end_first(self, condemned: list[Pod]) -> None:
-        """Not while one below it is unwell: who scales in a set that limps would lose the healthy ones first."""
+        """One that is unwell waits while another one below it is. But not one that has ended, as in Kubernetes: it never gets
+        well, and the wait would have no end."""
         first = condemned[0]
         unwell = [pod for pod in condemned if self._is_unavailable(pod)]
-        if first.being_deleted or (not _is_well(first, self._set, self._now) and unwell[-1:] != [first]):
-            return
-        self._delete.append(Delete(first.name, first.uid))
+        lasts = first.status.phase not in FINISHED and not _is_well(first, self._set, self._now)
+        if not first.being_deleted and not (lasts and unwell[-1:] != [first]):
+            self._delete.append(Delete(first.name, first.uid))
 
     def roll(self) -> None:
         """One pod that is not of the newest template, the highest ordinal first, when those above it are well."""

@@ -95,6 +95,8 @@ def test_in_order_it_is_scaled_in_one_by_one_from_the_highest() -> None:
     assert ended(plan(member(0), member(1), member(2, ready=None), replicas=1)) == ["web-2"]
     assert ended(plan(member(0), member(1, ready=None), member(2, ready=None), replicas=1)) == []
     assert ended(plan(member(0), member(1, ready=None), member(2), replicas=1)) == ["web-2"]
+    # One that has ended never gets well.
+    assert ended(plan(member(0), member(1, ready=None), member(2, ready=None, phase="Failed"), replicas=1)) == ["web-2"]
     assert ended(plan(member(0, ready=None), member(1), replicas=1)) == []
 
 
