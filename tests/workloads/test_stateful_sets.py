@@ -321,7 +321,7 @@ async def test_what_is_in_the_way_is_left_alone_and_waited_for(place: Place, eng
         # Kubernetes tries again in silence.
         await place.tells("web", "FailedCreate", 1)
         (told,) = await place.told("web", "FailedCreate")
-        assert told.endswith(f"Pod {place.namespace}/web-0 exists and belongs to someone else")
+        assert told.endswith("failed error: Pod web-0 exists and belongs to nobody")
     await place.api.delete(PODS, "web-0", place.namespace)
 
     async def ours() -> bool:

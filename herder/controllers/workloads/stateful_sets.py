@@ -21,7 +21,7 @@ from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, PODS, STATEFUL_S
 from herder.rules.plans import Delete, Document
 from herder.rules.workloads.claiming import selects
 from herder.rules.workloads.failing import FORGOTTEN, failed_soon
-from herder.rules.workloads.ordinals import claim_name, claimants, ordinal_of, split
+from herder.rules.workloads.ordinals import claim_name, claimants, ordinal_of, pod_name, split
 from herder.rules.workloads.stateful_pods import revision_name, template_name
 from herder.rules.workloads.stateful_set import (
     NewPod,
@@ -202,12 +202,11 @@ class StatefulSets:
         one, templates = stored.view, made_of.claim_templates
         owned_pods = self._pods.by(BY_OWNER, owned(one.namespace, one.uid))
         pods = pods_by_ordinal(one, [pod for pod in owned_pods if pod.controller_uid == one.uid])
-        names = [
-            claim_name(template_name(template), one.name, ordinal)
-            for template in templates
-            for ordinal in ordinals_to_look_at(one, pods)
-        ]
+        looked_at = ordinals_to_look_at(one, pods)
+        names = [claim_name(template_name(template), one.name, ordinal) for template in templates for ordinal in looked_at]
         found = {name: self._volume_claims.get(Key(one.namespace, name)) for name in names}
+        missing = (pod_name(one.name, ordinal) for ordinal in looked_at if ordinal not in pods)
+        others = {name: self._pods.stored(Key(one.namespace, name)) for name in missing}
         return StatefulSetSnapshot(
             stateful_set=one,
             current=made_of.revisions.current,
@@ -215,8 +214,17 @@ class StatefulSets:
             claim_templates=templates,
             pods=pods,
             claims={name: claim for name, claim in found.items() if claim is not None},
+            taken={name: _whose(pod, one.name) for name, pod in others.items() if pod is not None},
             failures=self._rows(stored.key),
         )
+
+
+def _whose(pod: Stored[Pod], namesake: str) -> str:
+    """`namesake`: who asks. Another one of that name was there before."""
+    if pod.controller is None:
+        return "nobody"
+    owner = f"{pod.controller.kind} {pod.controller.name}"
+    return f"an earlier {owner}" if owner == f"StatefulSet {namesake}" else owner
 
 
 def _is_named_for(owner: StatefulSet, pod: Pod) -> bool:

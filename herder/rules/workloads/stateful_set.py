@@ -38,6 +38,8 @@ class StatefulSetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[int, Pod] = msgspec.field(default_factory=dict[int, Pod])
     # By name: those of the ordinals that `ordinals_to_look_at` tells.
     claims: Mapping[str, PersistentVolumeClaim] = msgspec.field(default_factory=dict[str, PersistentVolumeClaim])
+    # By the name of a pod that this set would make: who has one of that name.
+    taken: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     # By the name of a pod: how often in a row it has failed at once, before.
     failures: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
 
@@ -163,13 +165,16 @@ class _Draft:
         return well
 
     def _make(self, ordinal: int) -> None:
+        """Unless it has to wait: whatever is in the way wakes us when it is gone."""
         name = pod_name(self._set.name, ordinal)
         claims = self._claims_of(ordinal)
         if any(is_stale(self._set, one, name) for one in claims):
             return
-        going = next((one.name for one in claims if one.being_deleted), None)
-        if going is not None:
-            self._events.append(failed_create(self._set, name, f"PersistentVolumeClaim {going} is being deleted"))
+        why = next((f"PersistentVolumeClaim {one.name} is being deleted" for one in claims if one.being_deleted), None)
+        if name in self._snapshot.taken:
+            why = f"Pod {name} exists and belongs to {self._snapshot.taken[name]}"
+        if why is not None:
+            self._events.append(failed_create(self._set, name, why))
             return
         document = pod_document(self._set, self._snapshot.claim_templates, self._revision_for(ordinal), ordinal)
         self._create.append(NewPod(name, document, tuple(self._missing_claims(ordinal))))

@@ -20,7 +20,7 @@ PARALLEL = {"podManagementPolicy": "Parallel"}
 
 
 def plan(*pods: Pod, replicas: int = 3, **more: Any) -> StatefulSetPlan:
-    kept = {name: more.pop(name) for name in ("claims", "templates", "failures", "current") if name in more}
+    kept = {name: more.pop(name) for name in ("claims", "templates", "failures", "current", "taken") if name in more}
     return plan_stateful_set(snapshot(stateful_set(replicas, **more), *pods, **kept), NOW)
 
 
@@ -69,6 +69,15 @@ def test_a_number_that_no_cluster_holds_costs_no_more_than_a_burst(policy: str) 
 def test_ordinals_begin_where_people_say() -> None:
     assert made(plan(replicas=2, spec={**PARALLEL, "ordinals": {"start": 5}})) == ["web-5", "web-6"]
     assert ended(plan(member(0), member(5), replicas=1, spec={"ordinals": {"start": 5}})) == ["web-0"]
+
+
+def test_a_name_that_somebody_else_has_is_told_and_waited_for() -> None:
+    taken = {"web-0": "ReplicaSet web"}
+    waits = plan(taken=taken)
+    assert (made(waits), [one.reason for one in waits.events]) == ([], ["FailedCreate"])
+    assert waits.events[0].message.endswith("error: Pod web-0 exists and belongs to ReplicaSet web")
+    # In parallel nobody else waits for it.
+    assert made(plan(taken=taken, spec=PARALLEL)) == ["web-1", "web-2"]
 
 
 def test_a_pod_has_a_name_a_host_and_its_claims() -> None:
