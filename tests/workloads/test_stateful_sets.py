@@ -314,7 +314,11 @@ async def test_pods_and_revisions_that_are_left_behind_belong_to_the_next(place:
 
 async def test_what_is_in_the_way_is_left_alone_and_waited_for(place: Place, engine: Engine) -> None:
     other = (await place.api.create(PODS, pod("web-0", nodeSelector={"no": "where"}), place.namespace)).ok
-    await made(place, 1)
+    held = claim("data-web-0", storageClassName="none")
+    held["metadata"]["finalizers"] = [HOLD]
+    (await place.api.create(CLAIMS, held, place.namespace)).ok  # noqa: B018
+    await place.api.delete(CLAIMS, "data-web-0", place.namespace)
+    await made(place, 1, volumeClaimTemplates=[claim("data", storageClassName="none")])
     await place.shows(lambda it: it["status"].get("observedGeneration") == 1, resource=STATEFUL_SETS)
     assert uids(await has(place, 0)) == [other["metadata"]["uid"]]
     if engine.name == "embedded":
@@ -323,6 +327,13 @@ async def test_what_is_in_the_way_is_left_alone_and_waited_for(place: Place, eng
         (told,) = await place.told("web", "FailedCreate")
         assert told.endswith("failed error: Pod web-0 exists and belongs to nobody")
     await place.api.delete(PODS, "web-0", place.namespace)
+
+    async def told_of_the_claim() -> bool:
+        return any(text.endswith(" data-web-0 is being deleted") for text in await place.told("web", "FailedCreate"))
+
+    await becomes(place, told_of_the_claim)
+    await has(place)
+    await place.api.patch(CLAIMS, "data-web-0", {"metadata": {"finalizers": None}}, place.namespace)
 
     async def ours() -> bool:
         (one,) = await has(place, 0)

@@ -57,7 +57,7 @@ class RevisionKeeper:
             return None
         if update is None:
             update, collisions = await self._create(one, template, plan, collisions)
-        elif plan.renumber:
+        elif plan.renumber and not one.being_deleted:
             update = await self._renumber(one, update, plan.number)
         # As they were before: what has just been made is no past.
         current = current_revision(one, known, update)
