@@ -155,6 +155,8 @@ def test_a_broken_update_is_mended_by_a_new_template_only_in_parallel() -> None:
     broken = [member(0, OLD), member(1, OLD), member(2, OLD, ready=None)]
     assert ended(plan(*broken, current=NEW)) == []
     assert ended(plan(*broken, current=NEW, spec=PARALLEL)) == ["web-2"]
+    # Once, also where it has ended.
+    assert ended(plan(*broken[:2], member(2, OLD, ready=None, phase="Failed"), current=NEW, spec=PARALLEL)) == ["web-2"]
 
 
 def test_one_that_is_deleted_does_nothing() -> None:
