@@ -14,7 +14,19 @@ from herder.kube.controller import DONE, Result, Work
 from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
 from herder.kube.resources import CONFIG_MAPS, Key
-from herder.rules.herder_config import BUILT_IN, NAME, POOLS, Configuration, InUse, PoolsConfiguration, news, next_in_use
+from herder.rules.herder_config import (
+    BUILT_IN,
+    JOBS,
+    NAME,
+    POOLS,
+    Configuration,
+    InUse,
+    JobsConfig,
+    JobsConfiguration,
+    PoolsConfiguration,
+    news,
+    next_in_use,
+)
 
 C = TypeVar("C", bound=Configuration)
 # That one, and not all that there are.
@@ -28,11 +40,16 @@ class HerderConfig:
     def __init__(self, kit: Kit) -> None:
         self.cache = kit.caches.of(CONFIG_MAPS, ONE)
         self.in_use = BUILT_IN
+        # Parsed once, and not at each look.
+        self._jobs = JobsConfig()
         self._handlers: list[tuple[str, Callable[[], None]]] = []
         self.cache.subscribe(self._changed)
 
     def pools(self) -> PoolsConfiguration:
         return self._of(POOLS, PoolsConfiguration)
+
+    def jobs(self) -> JobsConfig:
+        return self._jobs
 
     def subscribe(self, handler: Callable[[], None], file: str = "") -> None:
         """Called when what is in use has changed, of this file (POOLS) or of any: not for what is refused, or says the same."""
@@ -49,6 +66,8 @@ class HerderConfig:
             return  # one that cannot be read says nothing, and the last good one stays
         before, self.in_use = self.in_use, next_in_use(self.in_use, config_map)
         changed = {file for file, value in self.in_use.values.items() if value != before.values[file]}
+        if JOBS in changed:
+            self._jobs = self._of(JOBS, JobsConfiguration).parsed()
         for file, handler in self._handlers:
             if file in changed or (changed and not file):
                 handler()

@@ -48,6 +48,6 @@ async def test_a_bad_setting_is_told_once_on_the_config_map_and_a_good_one_is_in
     assert await until_told(api, config, "pools.yaml: in use: burst: 400") == [
         ("Normal", "ConfigurationInUse", "pools.yaml: in use: burst: 300"),
         ("Warning", refused, 'pools.yaml: unknown key "brust": did you mean burst?; still in use: burst: 300'),
-        ("Warning", refused, 'unknown file "pool.yaml", did you mean pools.yaml?; known are pools.yaml'),
+        ("Warning", refused, 'unknown file "pool.yaml", did you mean pools.yaml?; known are pools.yaml, jobs.yaml'),
         ("Normal", "ConfigurationInUse", "pools.yaml: in use: burst: 400"),
     ]

@@ -14,12 +14,14 @@ import msgspec
 
 from herder.api.core import ConfigMap
 from herder.api.problems import nearest, quoted, shortened
+from herder.rules.herder_config.jobs import JOBS, JobsConfiguration
 from herder.rules.herder_config.pools import POOLS, PoolsConfiguration
 from herder.rules.herder_config.reading import LONGEST_SHOWN, MOST_TOLD, Configuration, Unusable, example, read_file
 
 FILES: Final[Mapping[str, type[Configuration]]] = MappingProxyType(
     {
         POOLS: PoolsConfiguration,
+        JOBS: JobsConfiguration,
     }
 )
 # Under this name it is said which files nobody knows.

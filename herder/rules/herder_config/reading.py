@@ -5,8 +5,8 @@ What is written there is for the whole cluster, so a key that nobody reads is no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -18,10 +18,18 @@ MOST_BYTES = 16 * 1024
 # Of a value, and of what a parser says: enough to find it.
 LONGEST_SHOWN = 100
 MOST_TOLD = 5
+MOST_EXAMPLES = 3
+_PARSE: Final = "parse"
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of what a file may say. Each field has a default, and a `Meta` whose description is the sentence "must be …"."""
+    """Base of what a file may say, and of the parts inside it. Each field has a default, and a `Meta` (`must_be`) whose
+    description is the sentence "must be …". What holds for several fields together is said by `__post_init__`."""
+
+
+def must_be(words: str, parse: Callable[[Any], object] | None = None, **limits: Any) -> msgspec.Meta:
+    """What a field is to be. `parse`: raises ValueError for a value of the right type that is wrong all the same."""
+    return msgspec.Meta(description=f"must be {words}", extra={_PARSE: parse} if parse is not None else None, **limits)
 
 
 class Unusable(ValueError):
@@ -48,9 +56,21 @@ def read_file(text: str, kind: type[C]) -> C:
 
 
 def example(configuration: Configuration) -> str:
-    """As a person would write it, in one line."""
-    written: dict[str, Any] = msgspec.to_builtins(configuration)
-    return ", ".join(f"{key}: {_shown(value)}" for key, value in written.items())
+    """As a person would write it, in one line: what is not as built in. Where all is, some of that, to show how it is written."""
+    fields = msgspec.structs.fields(configuration)
+    written: dict[str, Any] = {field.encode_name: _builtin(getattr(configuration, field.name)) for field in fields}
+    changed = [field.encode_name for field in fields if getattr(configuration, field.name) != field.default]
+    known = [key for key, value in written.items() if value is not None]
+    told = ", ".join(f"{key}: {_shown(written[key])}" for key in changed or known[:MOST_EXAMPLES])
+    return told if changed or len(known) <= MOST_EXAMPLES else f"{told}, …"
+
+
+def _builtin(value: Any) -> Any:
+    """A part without what nobody wrote into it."""
+    built = msgspec.to_builtins(value)
+    if isinstance(built, dict):
+        return {key: _builtin(inner) for key, inner in built.items() if inner is not None}
+    return [_builtin(inner) for inner in built] if isinstance(built, list | tuple) else built
 
 
 def _mapping(text: str, kind: type[Configuration]) -> dict[str, Any]:
@@ -70,30 +90,69 @@ def _mapping(text: str, kind: type[Configuration]) -> dict[str, Any]:
     return written
 
 
-def _problems(written: dict[str, Any], kind: type[Configuration]) -> Iterator[str]:
+def _problems(written: dict[str, Any], kind: type[Configuration], inside: str = "") -> Iterator[str]:
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     for key, value in written.items():
-        field = fields.get(key)
+        field, path = fields.get(key), f"{inside}{key}"
         if field is None:
-            yield f"unknown key {quoted(shortened(key, LONGEST_SHOWN))}: {_instead(key, tuple(fields))}"
-            continue
-        try:
-            msgspec.convert(value, field.type)
-        except msgspec.ValidationError as error:
-            yield f"{key}: {_shown(value)} is wrong: {_wanted(field, error)}, or left out for {_shown(field.default)}"
+            yield f"unknown key {quoted(shortened(path, LONGEST_SHOWN))}: {_instead(key, tuple(fields))}"
+        else:
+            yield from list(_problems_of_parts(value, field, path)) or _problems_of_value(value, field, path)
+
+
+def _problems_of_parts(value: Any, field: msgspec.structs.FieldInfo, path: str) -> Iterator[str]:
+    """Of a value that is a Configuration itself, or a list of such: what is wrong with it is told where it is."""
+    kind, listed = _part_in(field.type)
+    if kind is None:
+        return
+    for place, part in [(f"{path}[{at}]", one) for at, one in enumerate(_items(value))] if listed else [(path, value)]:
+        if isinstance(part, dict):
+            problems = list(_problems(part, kind, f"{place}."))
+            yield from problems or ([f"{place}: {_shown(part)} is wrong: {fault}"] if (fault := _fault(part, kind)) else [])
+
+
+def _problems_of_value(value: Any, field: msgspec.structs.FieldInfo, path: str) -> Iterator[str]:
+    metas = [one for one in get_args(field.type) if isinstance(one, msgspec.Meta)]
+    fault = _fault(value, field.type) or next((fault for meta in metas if (fault := _parsing_fault(value, meta))), "")
+    if fault:
+        wanted = next((meta.description for meta in metas if meta.description), fault)
+        without = f", or left out for {_shown(field.default)}" if field.default is not None else ", or left out"
+        yield f"{path}: {_shown(value)} is wrong: {wanted}{without}"
+
+
+def _part_in(declared: Any) -> tuple[type[Configuration] | None, bool]:
+    """The Configuration that a field holds, if it does; and whether it holds a list of them."""
+    if isinstance(declared, type) and issubclass(declared, Configuration):
+        return declared, False
+    kind, listed = next((found for one in get_args(declared) if (found := _part_in(one))[0] is not None), (None, False))
+    return kind, listed or get_origin(declared) is tuple
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _fault(value: Any, declared: Any) -> str:
+    try:
+        msgspec.convert(value, declared)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _parsing_fault(value: Any, meta: msgspec.Meta) -> str:
+    parse = (meta.extra or {}).get(_PARSE)
+    try:
+        if parse is not None and value is not None:
+            parse(value)
+    except ValueError as error:
+        return str(error) or "wrong"
+    return ""
 
 
 def _instead(key: str, known: tuple[str, ...]) -> str:
     near = nearest(key, known)
     return f"did you mean {near}?" if near else f"known are {', '.join(known)}"
-
-
-def _wanted(field: msgspec.structs.FieldInfo, error: Exception) -> str:
-    """What would be right, in our words; in msgspec's where the fault is deeper inside."""
-    for one in get_args(field.type):
-        if isinstance(one, msgspec.Meta) and one.description:
-            return one.description
-    return str(error)
 
 
 def _shown(value: Any) -> str:

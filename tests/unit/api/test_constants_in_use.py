@@ -21,8 +21,7 @@ COMING = {
         *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "FORBIDDEN_MIGRATE_POD"),
     },
     "defaults": {
-        *("STATE_PRESERVATION",),
-        *("JOB_MODE", "JOB_TTL", "EVICTION_POLICY", "MAX_MIGRATING_PER_NODE"),
+        "STATE_PRESERVATION",
     },
     "labels": set[str](),
 }

@@ -15,7 +15,7 @@ from herder.kube.client import Client, Selection
 from herder.kube.events import Recorder
 from herder.kube.kit import Kit, Runs, run_controllers
 from herder.kube.resources import CONFIG_MAPS, EVENTS, Key
-from herder.rules.herder_config import POOLS
+from herder.rules.herder_config import JOBS, POOLS, JobsConfig
 from tests.unit.kube.engine import Place, engine_in_virtual_time
 from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
 
@@ -91,6 +91,23 @@ def on_stage(scenario: Callable[[Stage], Awaitable[None]]) -> None:
     in_virtual_time(run())
 
 
+def test_settings_of_jobs_are_followed_parsed_and_a_bad_one_leaves_the_last_good_one() -> None:
+    async def scenario(stage: Stage) -> None:
+        async with stage.term():
+            assert stage.config is not None
+            assert stage.config.jobs() == JobsConfig()
+            await stage.make("burst: 7", **{JOBS: "pendingTTL: 1h"})
+            assert (stage.config.jobs().pending_ttl, stage.config.jobs().evict_burst) == (3600.0, 1)
+            await stage.change(data={JOBS: "pendingTTL: soon\nevictBurst: 5"})
+            assert (stage.config.jobs().pending_ttl, stage.config.jobs().evict_burst) == (3600.0, 1)
+            assert stage.others == ["called"], "a mistake wakes nobody"
+            await stage.change(data={JOBS: None})
+            assert stage.config.jobs() == JobsConfig()
+            assert stage.burst() == 7
+
+    on_stage(scenario)
+
+
 def test_a_change_is_in_use_without_a_restart_and_a_bad_one_leaves_the_last_good_one() -> None:
     async def scenario(stage: Stage) -> None:
         async with stage.term():
@@ -108,7 +125,7 @@ def test_a_change_is_in_use_without_a_restart_and_a_bad_one_leaves_the_last_good
                 (
                     "Warning",
                     "ConfigurationRefused",
-                    'unknown file "poools.yaml", did you mean pools.yaml?; known are pools.yaml',
+                    'unknown file "poools.yaml", did you mean pools.yaml?; known are pools.yaml, jobs.yaml',
                 ),
                 ("Normal", "ConfigurationInUse", "pools.yaml: in use: burst: 9"),
             ]

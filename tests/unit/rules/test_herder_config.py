@@ -108,7 +108,7 @@ def test_a_file_of_a_wrong_name_is_told_and_is_not_one_that_was_taken_away(name:
     renamed = next_in_use(good, ConfigMap(data={name: "burst: 9"}))
     assert burst(renamed) == 7
     (refusal,) = renamed.refused.values()
-    assert refusal.sentence == f'unknown file "{name}", did you mean pools.yaml?; known are pools.yaml'
+    assert refusal.sentence == f'unknown file "{name}", did you mean pools.yaml?; known are pools.yaml, jobs.yaml'
 
 
 def test_of_many_unknown_files_the_first_are_told_and_the_known_one_is_used() -> None:
@@ -116,7 +116,7 @@ def test_of_many_unknown_files_the_first_are_told_and_the_known_one_is_used() ->
     (refusal,) = found.refused.values()
     assert burst(found) == 7
     assert refusal.sentence.startswith('unknown file "x0.json"; unknown file "x1.json"; ')
-    assert refusal.sentence.endswith('"x4.json"; and 4 more; known are pools.yaml')
+    assert refusal.sentence.endswith('"x4.json"; and 4 more; known are pools.yaml, jobs.yaml')
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
