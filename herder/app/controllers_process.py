@@ -20,6 +20,7 @@ from herder.app.permission import check_allowed
 from herder.app.stopping import Stop
 from herder.controllers.admission import AdviceAmongPools, AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
+from herder.controllers.job_admission import JobAdmission
 from herder.kit.process_metrics import measure_process
 from herder.kube.cache import Caches
 from herder.kube.client import Client
@@ -104,7 +105,8 @@ class Process:
         self._election = LeaderElection(client, self._world, identity, settings.lease, registry=self._registry, stuck=stuck)
         # Not of a term: every replica answers. And not measured: a leader has caches of its own, by the same names.
         self._webhook_caches = Caches(client, self._world)
-        asked = ((AmongOthers(client),), EvictionOfGuests(client), (AdviceAmongPools(self._webhook_caches),))
+        rules = (AmongOthers(client), JobAdmission(client, self._webhook_caches))
+        asked = (rules, EvictionOfGuests(client), (AdviceAmongPools(self._webhook_caches),))
         self._webhook = Webhook(client, self._world, settings.webhook, self._registry, *asked) if settings.webhook else None
         self._recorder = Recorder(client, self._world, COMPONENT, instance=identity, registry=self._registry)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from herder.api import reasons
 from herder.api.account import SYSTEM_NAMESPACE
 from herder.api.core import ConfigMap
-from herder.kube.cache import Change, view_of
+from herder.kube.cache import Caches, Change, view_of
 from herder.kube.client import Selection
 from herder.kube.controller import DONE, Result, Work
 from herder.kube.enqueue import enqueue
@@ -37,8 +37,8 @@ WHERE = Key(SYSTEM_NAMESPACE, NAME)
 class HerderConfig:
     """Made when a term begins, as all that follows a cache: each has then seen the same, and the same is in use for all of them."""
 
-    def __init__(self, kit: Kit) -> None:
-        self.cache = kit.caches.of(CONFIG_MAPS, ONE)
+    def __init__(self, caches: Caches) -> None:
+        self.cache = caches.of(CONFIG_MAPS, ONE)
         self.in_use = BUILT_IN
         # Parsed once, and not at each look.
         self._jobs = JobsConfig()
@@ -80,7 +80,7 @@ class ConfigurationEvents:
 
     def __init__(self, kit: Kit) -> None:
         self._recorder = kit.recorder
-        self._config = HerderConfig(kit)
+        self._config = HerderConfig(kit.caches)
         # What the last look found: None before the first, at which what is right is no news.
         self._seen: InUse | None = None
         self._told: set[tuple[str, str, str]] = set()

@@ -10,6 +10,7 @@ from herder.server.access.access import Access
 from herder.server.access.tokens import Signer
 from herder.server.admission import IMMORTAL_NAMESPACES
 from herder.server.budgets import BudgetIndex
+from herder.server.job_admission import JobAdmission
 from herder.server.kubelets import Kubelets
 from herder.server.others import Others
 from herder.server.registry import Registry
@@ -28,7 +29,7 @@ class Engine:
         self.world = world
         self.registry = Registry()
         self.access = Access(store, world, signer or Signer.make())
-        others = Others(store)
+        others = Others(store, JobAdmission(store, self.access.allows).problems)
         self.writes = Writes(store, world, self.access.guard, self.access.restrict, others.problems, others.advice)
         self.templates = Templates()
         self.renewals = Renewals()

@@ -1,12 +1,12 @@
-"""Rules about more than one object: which migrations of an instance there are, which policies have which selectors, and which
-pools name their volumes alike.
+"""Rules about more than one object: which migrations of an instance there are, which policies have which selectors, which
+pools name their volumes alike, and what PodMigrationJobs are about (`job_admission.py`).
 
 Found by indexes over what is durable, and among the few writes that are on their way: of two that come together one is let in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from herder.api.problems import Problem
 from herder.api.validation import is_judged_again
 from herder.rules.admission import migration_problems, policy_problems, pool_advice, volume_names
 from herder.rules.policies import Policies
+from herder.server.request import User
 from herder.server.served import Served
 from herder.server.store import DELETED, Change, Record, Store
 from herder.server.store.records import key_of
@@ -26,12 +27,15 @@ INSTANCES = registry.INSTANCE.crd_name
 MIGRATIONS = registry.MIGRATION.crd_name
 POLICIES = registry.POLICY.crd_name
 POOLS = registry.POOL.crd_name
+JOBS = registry.JOB.crd_name
+JobProblems = Callable[[Document, User], list[Problem]]
 V = TypeVar("V")
 
 
 class Others:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, job_problems: JobProblems) -> None:
         self._store = store
+        self._job_problems = job_problems
         self._policies = Policies()
         # Keys of migrations by namespace and instance.
         self._moves: dict[tuple[str, str], set[str]] = {}
@@ -43,10 +47,13 @@ class Others:
                 learn(Change(table, "", record, None))
             store.listen(table, learn)
 
-    def problems(self, served: Served, document: Document, old: Document | None) -> list[Problem]:
+    def problems(self, served: Served, document: Document, old: Document | None, user: User) -> list[Problem]:
+        if served.table in (MIGRATIONS, JOBS) and old is not None:
+            return []  # what they are about cannot be changed later
+        if served.table == JOBS:
+            return self._job_problems(document, user)
         if served.table == MIGRATIONS:
-            # What it is about cannot be changed later.
-            return self._of_migration(document) if old is None else []
+            return self._of_migration(document)
         if served.table != POLICIES or (old is not None and not is_judged_again(document, old)):
             return []
         return self._of_policy(document, old)
@@ -61,24 +68,24 @@ class Others:
     def _of_migration(self, document: Document) -> list[Problem]:
         migration = msgspec.convert(document, VirtualMachineInstanceMigration)
         record = self._store.latest(INSTANCES, key_of(migration.namespace, migration.spec.vmi_name))
-        instance = _read(record, VirtualMachineInstance) if record is not None else None
+        instance = read_record(record, VirtualMachineInstance) if record is not None else None
         return migration_problems(migration, instance, self._migrations(migration.namespace, migration.spec.vmi_name))
 
     def _migrations(self, namespace: str, instance: str) -> Iterator[VirtualMachineInstanceMigration]:
         known = (self._store.latest(MIGRATIONS, key) for key in self._moves.get((namespace, instance), ()))
         coming = (record for record in self._store.on_their_way(MIGRATIONS) if record.namespace == namespace)
-        yield from _readable((*known, *coming), VirtualMachineInstanceMigration)
+        yield from readable((*known, *coming), VirtualMachineInstanceMigration)
 
     def _of_policy(self, document: Document, old: Document | None) -> list[Problem]:
         policy = msgspec.convert(document, MigrationPolicy)
         before = msgspec.convert(old, MigrationPolicy) if old is not None else None
         # Of those that are durable, the ones that still are as they were; and the ones that will be.
-        coming = Policies(_readable(self._store.on_their_way(POLICIES), MigrationPolicy)).same_selectors(policy)
+        coming = Policies(readable(self._store.on_their_way(POLICIES), MigrationPolicy)).same_selectors(policy)
         settled = [name for name in self._policies.same_selectors(policy) if not self._store.is_changing(POLICIES, name)]
         return policy_problems(policy, before, sorted({*settled, *coming}))
 
     def _on_policy(self, change: Change) -> None:
-        policy = _read(change.record, MigrationPolicy)
+        policy = read_record(change.record, MigrationPolicy)
         if change.kind == DELETED or policy is None:
             self._policies.remove(change.record.name)
         else:
@@ -86,7 +93,7 @@ class Others:
 
     def _on_pool(self, change: Change) -> None:
         record = change.record
-        pool = _read(record, VirtualMachinePool) if change.kind != DELETED else None
+        pool = read_record(record, VirtualMachinePool) if change.kind != DELETED else None
         names = volume_names(pool) if pool is not None else ()
         before = self._volumes.get(record.key, ())
         if names == before:
@@ -103,7 +110,7 @@ class Others:
             del self._volumes[record.key]
 
     def _on_migration(self, change: Change) -> None:
-        migration = _read(change.record, VirtualMachineInstanceMigration)
+        migration = read_record(change.record, VirtualMachineInstanceMigration)
         if migration is None:
             return
         # The instance of a migration never changes.
@@ -117,12 +124,12 @@ class Others:
             del self._moves[place]
 
 
-def _readable(records: Iterable[Record | None], view: type[V]) -> Iterator[V]:
-    found = (_read(record, view) for record in records if record is not None)
+def readable(records: Iterable[Record | None], view: type[V]) -> Iterator[V]:
+    found = (read_record(record, view) for record in records if record is not None)
     return (one for one in found if one is not None)
 
 
-def _read(record: Record, view: type[V]) -> V | None:
+def read_record(record: Record, view: type[V]) -> V | None:
     """What cannot be read cannot be in the way."""
     try:
         return msgspec.json.decode(record.raw, type=view)

@@ -65,8 +65,8 @@ HOUSEKEEPING = Intent(user=ENGINE)
 Guard = Callable[[Served, Document, Document | None, User], None]
 # The same for what is known of a request besides: of which subresource the object was sent.
 Restriction = Callable[[Served, Document, Document | None, User, str], None]
-# What is wrong with an object that has no fault of its own, because of others that are there (new, old).
-Among = Callable[[Served, Document, Document | None], list[Problem]]
+# What is wrong with an object that has no fault of its own, because of others that are there (new, old, who).
+Among = Callable[[Served, Document, Document | None, User], list[Problem]]
 # What is accepted, and because of others probably not meant (new, old).
 AdviceAmong = Callable[[Served, Document, Document | None], list[str]]
 
@@ -113,7 +113,7 @@ class Writes:
         self._restrict(served, obj, None, intent.user, intent.subresource)
         if template is None:
             entries = self._judge(served, obj, intent, entries)
-            await self._stand_beside(served, obj, None)
+            await self._stand_beside(served, obj, None, intent.user)
         else:
             entries = self._judge_rest(served, obj, intent, template)
         if versioned:
@@ -164,9 +164,9 @@ class Writes:
         if problems:
             raise status.invalid(served.spoken_of, obj["metadata"].get("name", ""), problems)
 
-    async def _stand_beside(self, served: Served, obj: Document, old: Document | None) -> None:
+    async def _stand_beside(self, served: Served, obj: Document, old: Document | None, user: User) -> None:
         """Refuses what others stand in the way of. Waits only for a refusal: until what it rests on is durable."""
-        problems = self._among(served, obj, old)
+        problems = self._among(served, obj, old, user)
         if problems:
             try:
                 await self.store.all_settled(served.table)
@@ -212,7 +212,7 @@ class Writes:
             raise status.invalid(served.spoken_of, current.name, problems)
         if not intent.subresource:
             check_claim_growth(self.store, served, new, old)
-            await self._stand_beside(served, new, old)
+            await self._stand_beside(served, new, old, intent.user)
         if intent.applied:
             _set_managers(new, applied)
         if is_terminating(new) and not served.strategy.holds(new) and not _grace_of(new):

@@ -5,8 +5,9 @@ from pathlib import Path
 import yaml
 
 from herder.api.registry import KINDS, SETTINGS, KindInfo
-from tests.engines.api import Api
-from tests.engines.resources import CRDS, Resource
+from tests.behaviour.manifests import pod
+from tests.engines.api import Api, Json
+from tests.engines.resources import CONFIG_MAPS, CRDS, PODS, Resource
 from tests.engines.waiting import eventually
 
 # A taint's key that is none: the schema lets it pass.
@@ -22,6 +23,13 @@ async def install_crds(api: Api) -> None:
     """Creates what is not there yet, and waits until all of it is served, and judged by our rules."""
     await install_definitions(api)
     await eventually(lambda: _judged(api))
+
+
+async def make_owned_pod(api: Api, name: str, namespace: str) -> Json:
+    """A pod of a controller that never looks after it: such a one can be the pod of a PodMigrationJob."""
+    owner = (await api.create(CONFIG_MAPS, {"metadata": {"name": f"owner-of-{name}"}}, namespace)).ok["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"], "controller": True}
+    return (await api.create(PODS, pod(name, {"ownerReferences": [reference]}), namespace)).ok
 
 
 async def install_definitions(api: Api) -> None:

@@ -9,10 +9,9 @@ import yaml
 
 from herder.api.registry import KINDS, SETTINGS, KindInfo, info_of
 from herder.api.schemas import schema_of_kind
-from tests.behaviour.manifests import pod
-from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.behaviour.our_kinds import install_crds, make_owned_pod, resource_of
 from tests.engines.api import Api
-from tests.engines.resources import CRDS, NAMESPACES, NODES, PODS, STATEFUL_SETS, Resource
+from tests.engines.resources import CRDS, NAMESPACES, NODES, STATEFUL_SETS, Resource
 from tests.samples import sample
 
 Json = dict[str, Any]
@@ -55,7 +54,7 @@ async def _made_ready(api: Api, document: Json, namespace: str, unique: Unique) 
         await api.create(resource_of(INSTANCE), {"metadata": {"name": spec["vmiName"]}, **LEAST_INSTANCE}, namespace)
     if "podRef" in spec:
         document["spec"] = {**spec, "podRef": {**spec["podRef"], "namespace": namespace}}
-        await api.create(PODS, pod(spec["podRef"]["name"]), namespace)
+        await make_owned_pod(api, spec["podRef"]["name"], namespace)
     if "selectors" in spec:
         # No two policies may have the same, and other tests use these examples, too.
         labels = {**spec["selectors"].get("namespaceSelector", {}), unique("only"): "here"}

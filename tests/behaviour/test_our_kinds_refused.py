@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from herder.api import registry
-from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.behaviour.our_kinds import install_crds, make_owned_pod, resource_of
 from tests.engines.api import Api, Reply
 
 Json = dict[str, Any]
@@ -153,6 +153,19 @@ REFUSED = [
     (JOBS, {"podRef": POD, "timeoutInSeconds": 300}, "spec.timeoutInSeconds", "write the time in ttl"),
     (JOBS, {"podRef": POD, "TimeoutInSeconds": 300}, "spec.TimeoutInSeconds", "write the time in ttl"),
     (JOBS, {"podRef": POD, "ttl": "5 minutes"}, "spec.ttl", '"5 minutes"'),
+    (JOBS, {"podRef": POD, "deleteOptions": {"dryRun": ["All"]}}, "spec.deleteOptions.dryRun", "must be left out: a pod that"),
+    (
+        JOBS,
+        {"podRef": POD, "deleteOptions": {"orphanDependents": True, "propagationPolicy": "Orphan"}},
+        "spec.deleteOptions",
+        "must have at most one of orphanDependents, propagationPolicy",
+    ),
+    (
+        JOBS,
+        _reserving(preemptionOptions={"allow": True}),
+        "spec.reservationOptions.preemptionOptions",
+        'must be left out or empty, not {"allow":true}: no pod is moved away for another one',
+    ),
     (JOBS, {"podRef": {"name": "web-0"}}, "spec.podRef.namespace", "Required value"),
     (JOBS, {}, "spec.podRef", "Required value"),
     (RESERVATIONS, {"template": ROOM, "owners": []}, "spec.owners", "should have at least 1 items"),
@@ -202,9 +215,11 @@ async def crds(api: Api) -> None:
 
 
 @pytest.fixture
-async def job(api: Api, unique: Unique) -> AsyncIterator[str]:
+async def job(api: Api, namespace: str, unique: Unique) -> AsyncIterator[str]:
     name = unique("job")
-    (await api.create(JOBS, {"metadata": {"name": name}, "spec": _reserving(template={"spec": {"ttl": "1h"}})})).ok  # noqa: B018
+    await make_owned_pod(api, POD["name"], namespace)
+    spec = {**_reserving(template={"spec": {"ttl": "1h"}}), "podRef": {**POD, "namespace": namespace}}
+    (await api.create(JOBS, {"metadata": {"name": name}, "spec": spec})).ok  # noqa: B018
     yield name
     await api.delete(JOBS, name)
 

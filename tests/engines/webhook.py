@@ -12,6 +12,7 @@ from herder.api.storage import storage_class
 from herder.api.world import RealWorld
 from herder.controllers.admission import AdviceAmongPools, AmongOthers
 from herder.controllers.evictions import EvictionOfGuests
+from herder.controllers.job_admission import JobAdmission
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.connect import connect
@@ -38,7 +39,7 @@ async def _run(kubeconfig: Path, port: int, ready: Path) -> None:
         with contextlib.suppress(AlreadyExists):
             await client.create(STORAGE_CLASSES, storage_class())
         caches = Caches(client, RealWorld())
-        asked = ((AmongOthers(client),), EvictionOfGuests(client), (AdviceAmongPools(caches),))
+        asked = ((AmongOthers(client), JobAdmission(client, caches)), EvictionOfGuests(client), (AdviceAmongPools(caches),))
         webhook = Webhook(client, RealWorld(), settings, CollectorRegistry(), *asked)
         registration = Registration(client, RealWorld(), settings)
         tasks.create_task(caches.run())

@@ -1,5 +1,6 @@
 """Rules about more than one object, asked with the rights of the account that `herder install` makes, and no others."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import yaml
 
 from herder.api import registry
 from herder.api.account import ACCOUNT
+from herder.api.world import RealWorld
 from herder.controllers.admission import AmongOthers
+from herder.controllers.job_admission import JobAdmission
+from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.connect import connect
-from herder.kube.webhook.reviews import GroupKind, GroupResource, Question
+from herder.kube.webhook.reviews import GroupKind, GroupResource, Question, UserInfo
 from herder.kube.webhook.settings import NAMESPACE
-from tests.behaviour.our_kinds import resource_of
+from tests.behaviour.our_kinds import make_owned_pod, resource_of
 from tests.engines.api import Api
 from tests.engines.credentials import token_for
 from tests.engines.engine import Engine
@@ -23,6 +27,7 @@ from tests.webhook.test_program import herder
 
 pytestmark = pytest.mark.kubernetes
 MIGRATIONS, POLICIES, INSTANCES = (resource_of(info) for info in (registry.MIGRATION, registry.POLICY, registry.INSTANCE))
+JOBS = resource_of(registry.JOB)
 
 
 def _question(info: registry.KindInfo, name: str, spec: dict[str, Any]) -> Question:
@@ -55,3 +60,29 @@ async def test_the_account_of_the_controllers_sees_what_the_rules_ask_for(server
         await eventually(lambda: refused(_question(registry.MIGRATION, "second", {"vmiName": "web"})))
         await eventually(lambda: refused(_question(registry.MIGRATION, "second", {"vmiName": "nobody"})))
         assert await judge(_question(registry.MIGRATION, "first", {"vmiName": "web"})) == []
+        await _jobs_are_judged(api, client)
+
+
+async def _jobs_are_judged(api: Api, client: Client) -> None:
+    """Without a right to find something out every job is refused."""
+    await make_owned_pod(api, "web-0", "default")
+    caches = Caches(client, RealWorld())
+    judge = JobAdmission(client, caches)
+    spec = {"podRef": {"namespace": "default", "name": "web-0"}}
+
+    async def said(name: str) -> str:
+        question = msgspec.structs.replace(
+            _question(registry.JOB, name, spec), user_info=UserInfo("root", groups=("system:masters",))
+        )
+        return "; ".join(map(str, await judge(question)))
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(caches.run())
+        assert await said("first") == ""
+        (await api.create(JOBS, {"metadata": {"name": "first"}, "spec": spec})).ok  # noqa: B018
+
+        async def refused() -> bool:
+            return "PodMigrationJob first of pod default/web-0 is not finished" in await said("second")
+
+        await eventually(refused)
+        running.cancel()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from herder.api.kinds.base import Kind
 from herder.api.kinds.reservation import ReservationFields
 from herder.api.meta import Condition, ObjectReference, TemplateMeta
-from herder.api.views import Bytes, Count, Duration, Rule, Time, View, doc, unchanging
+from herder.api.views import Bytes, Count, Duration, Rule, Time, View, at_most_one, doc, unchanging
 
 JobMode = Literal["ReservationFirst", "EvictDirectly"]
 JobPhase = Literal["Pending", "Running", "Succeed", "Failed", "Aborted"]
@@ -56,7 +56,10 @@ class ReservationTemplate(View, frozen=True, kw_only=True):
 
 
 class PreemptionOptions(View, frozen=True, kw_only=True):
-    """Reserved for later: whether other pods may be moved away to make room."""
+    """Reserved for later: whether other pods may be moved away to make room. Refused unless it is empty."""
+
+    # Kept until it is judged: what is cut off without a word is not refused.
+    OPEN = True
 
 
 class ReservationOptions(View, frozen=True, kw_only=True):
@@ -83,6 +86,16 @@ class Preconditions(View, frozen=True, kw_only=True):
 class DeleteOptions(View, frozen=True, kw_only=True):
     """How the pod is deleted or evicted."""
 
+    RULES = (
+        at_most_one("orphanDependents", "propagationPolicy"),
+        Rule(
+            "!has(self.dryRun)",
+            "must be left out: a pod that is only tried to be deleted stays; dryRun of jobs.yaml in herder-config tries whole jobs",
+            field=".dryRun",
+            reason="FieldValueForbidden",
+        ),
+    )
+
     api_version: Annotated[str, doc("Ignored.", max_length=317)] | None = None
     kind: Annotated[str, doc("Ignored.", max_length=63)] | None = None
     grace_period_seconds: Annotated[Bytes, doc("Seconds that the pod gets to end; its own when absent.")] | None = None
@@ -91,7 +104,7 @@ class DeleteOptions(View, frozen=True, kw_only=True):
     propagation_policy: (
         Annotated[Literal["Orphan", "Background", "Foreground"], doc("What becomes of what the pod owns.")] | None
     ) = None
-    dry_run: Annotated[tuple[Literal["All"], ...], doc("All: only try.", max_length=1)] | None = None
+    dry_run: Annotated[tuple[Literal["All"], ...], doc("Refused: a job deletes, or it does not.", max_length=1)] | None = None
 
 
 class PodMigrationJobSpec(View, frozen=True, kw_only=True):

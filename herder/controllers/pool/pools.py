@@ -41,7 +41,7 @@ class Pools:
         self._queue = queue
         self._hands = Hands(kit.client, kit.recorder)
         self._pools = kit.caches.of(POOLS)
-        self._config = HerderConfig(kit)
+        self._config = HerderConfig(kit.caches)
         self._members = Members(kit.caches.of(MACHINES), kit.caches.of(INSTANCES), kit.caches.of(NODES), self._wake)
         self._snapshots = SnapshotBuilder(kit, self._members, self._config)
         self._writer = Writer(kit)

@@ -30,7 +30,12 @@ class GroupResource(msgspec.Struct, frozen=True):
 
 
 class UserInfo(msgspec.Struct, frozen=True):
+    """Who asks, with all that an authorizer may go by."""
+
     username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
 
 
 class Question(msgspec.Struct, frozen=True, rename="camel"):

@@ -36,7 +36,7 @@ class Stage:
 
     def _follow(self, kit: Kit) -> Runs:
         """As a second controller of the same term."""
-        self.config = config = HerderConfig(kit)
+        self.config = config = HerderConfig(kit.caches)
         config.subscribe(lambda: self.woken.append(config.pools().burst), POOLS)
         config.subscribe(lambda: self.others.append("called"), "jobs.yaml")
         return ConfigurationEvents.start(kit)

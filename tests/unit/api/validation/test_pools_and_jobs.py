@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herder.api.problems import INVALID, REQUIRED
+from herder.api.problems import FORBIDDEN, INVALID, REQUIRED
 from herder.api.registry import KINDS
 from herder.api.validation import VALIDATORS, advice_on, problems_of
 
@@ -109,7 +109,20 @@ def test_what_a_job_would_not_use_is_pointed_out() -> None:
     assert advice_on(_job()) == []
 
 
-@pytest.mark.parametrize("text", ["high", "1.5", str(2**31), ""])
+@pytest.mark.parametrize("name", ["herder.dev/abort", "herder.dev/surge"])
+def test_a_wish_about_a_job_is_true_or_false(name: str) -> None:
+    (problem,) = problems_of(_job({name: "True"}))
+    assert str(problem) == f'metadata.annotations[{name}]: Invalid value: "True": must be "true" or "false", or be left out'
+    assert problems_of(_job({name: "true"})) == problems_of(_job({name: "false"})) == []
+
+
+def test_preemption_is_not_asked_for() -> None:
+    (problem,) = problems_of(_job(reservationOptions={"preemptionOptions": {"a": 1}}))
+    assert (problem.field, problem.reason) == ("spec.reservationOptions.preemptionOptions", FORBIDDEN)
+    assert problems_of(_job(reservationOptions={"preemptionOptions": {}})) == []
+
+
+@pytest.mark.parametrize("text", ["high", "1.5", str(2**31), "", "1_000", " 7"])
 def test_the_priority_of_a_job_is_a_number(text: str) -> None:
     name = "herder.dev/migration-priority"
     assert _found(_job({name: text})) == [(f"metadata.annotations[{name}]", INVALID)]

@@ -1,0 +1,106 @@
+"""What a new PodMigrationJob may not be because of its pod, its creator and other jobs: the same on both engines (seed 004).
+
+Only creating is asked about: a job whose pod is gone meanwhile can still be paused, reported on and ended. What may change between
+being let in and being carried out (the pod, its owner, the settings) the controller looks at again; who created it, it cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from herder.api.core import Pod
+from herder.api.kinds import PodMigrationJob
+from herder.api.meta import OwnerReference
+from herder.api.problems import NOT_FOUND, Problem, forbidden, invalid, quoted, shown
+
+POD_REF, NAME = "spec.podRef", "spec.podRef.name"
+ENDED = ("Succeed", "Failed", "Aborted")
+POD_ENDED = ("Succeeded", "Failed")
+ALLOWED_BY_SETTING = "evictFailedBarePods: true in jobs.yaml of herder-config lets one go that is Failed"
+
+
+class Creator(msgspec.Struct, frozen=True):
+    """Who files a job. A job is carried out by our controllers, who may evict everywhere: so its creator must be let, too."""
+
+    name: str
+    # Whether they may create pods/eviction of this very pod.
+    may_evict: bool
+
+
+def job_problems(
+    job: PodMigrationJob, creator: Creator, pod: Pod | None, others: Iterable[PodMigrationJob], evict_failed_bare_pods: bool
+) -> list[Problem]:
+    """Of a new job. `pod`: what its podRef names; `others`: jobs that may be about the same pod. Who may not evict there is told
+    that and nothing else: neither whether there is such a pod."""
+    if not creator.may_evict:
+        return [_may_not_evict(job, creator)]
+    if pod is None:
+        return [_no_such_pod(job)]
+    return _other_pod(job, pod) or _not_movable(pod, evict_failed_bare_pods) or _already_moving(job, others)
+
+
+def is_unfinished(job: PodMigrationJob) -> bool:
+    return job.status is None or job.status.phase not in ENDED
+
+
+def pod_of(job: PodMigrationJob) -> str:
+    """What jobs of one pod have in common. Not its uid: the job of a StatefulSet's pod goes on with the next one of that name."""
+    return f"{job.spec.pod_ref.namespace}/{job.spec.pod_ref.name}"
+
+
+def _may_not_evict(job: PodMigrationJob, creator: Creator) -> Problem:
+    reference = job.spec.pod_ref
+    right = (
+        f"user {quoted(creator.name)} may not create pods/eviction of {reference.name} in namespace {quoted(reference.namespace)}"
+    )
+    return forbidden(POD_REF, f"{right}, and must be let to have the pod moved: the role pod-migrator has this right")
+
+
+def _no_such_pod(job: PodMigrationJob) -> Problem:
+    reference = job.spec.pod_ref
+    said = f"there is no pod of this name in namespace {quoted(reference.namespace)}: a job must name a pod that is there"
+    return Problem(NAME, NOT_FOUND, f"Not found: {shown(reference.name)}: {said}")
+
+
+def _other_pod(job: PodMigrationJob, pod: Pod) -> list[Problem]:
+    uid = job.spec.pod_ref.uid
+    if not uid or uid == pod.uid:
+        return []
+    said = f"the pod of this name has uid {quoted(pod.uid)}: must be that one, or be left out for whichever pod is there"
+    return [invalid("spec.podRef.uid", uid, said)]
+
+
+def _not_movable(pod: Pod, evict_failed_bare_pods: bool) -> list[Problem]:
+    owner = next((one for one in pod.metadata.owner_references or () if one.controller), None)
+    phase = pod.status.phase
+    if owner is None:
+        if phase == "Failed" and evict_failed_bare_pods:
+            return []
+        advice = (
+            ALLOWED_BY_SETTING if phase == "Failed" else "delete it, or have it made by a Deployment, a StatefulSet or the like"
+        )
+        return [invalid(NAME, pod.name, f"no controller owns the pod, so no other would take its place: {advice}")]
+    if _is_batch(owner):
+        said = (
+            f"the pod belongs to Job {owner.name}, whose work would begin anew: must be a pod that runs for as long as it is wanted"
+        )
+        return [invalid(NAME, pod.name, said)]
+    if phase in POD_ENDED:
+        return [invalid(NAME, pod.name, f"the pod has ended (phase {phase}): must be one that runs, or waits to run")]
+    return []
+
+
+def _is_batch(owner: OwnerReference) -> bool:
+    return owner.kind == "Job" and owner.api_version.partition("/")[0] == "batch"
+
+
+def _already_moving(job: PodMigrationJob, others: Iterable[PodMigrationJob]) -> list[Problem]:
+    moving = [one for one in others if one.name != job.name and pod_of(one) == pod_of(job) and is_unfinished(one)]
+    if not moving:
+        return []
+    other = min(moving, key=lambda one: one.name)
+    phase = (other.status.phase if other.status is not None else None) or "Pending"
+    advice = "it is being aborted: wait until it is gone" if other.being_deleted else "wait for it, or delete it to abort it"
+    return [forbidden(POD_REF, f"PodMigrationJob {other.name} of pod {pod_of(job)} is not finished (phase {phase}): {advice}")]

@@ -1,0 +1,114 @@
+"""PodMigrationJobs that their pod, their creator or another job stands in the way of: refused by both engines in the same words."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from herder.api import registry
+from tests.behaviour.manifests import pod
+from tests.behaviour.our_kinds import install_crds, make_owned_pod, resource_of
+from tests.engines.api import Api, Reply
+from tests.engines.credentials import grant, rule, user, with_certificate
+from tests.engines.engine import Engine
+from tests.engines.resources import PODS
+from tests.engines.waiting import eventually
+
+Json = dict[str, Any]
+Unique = Callable[..., str]
+JOBS = resource_of(registry.JOB)
+DENIED = re.compile(r'^admission webhook "validate\.herder\.dev" denied the request: ')
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def crds(api: Api) -> None:
+    await install_crds(api)
+
+
+class Jobs:
+    """Of pods of one namespace, under names of their own: jobs are in none."""
+
+    def __init__(self, api: Api, namespace: str, unique: Unique) -> None:
+        self.api, self.namespace, self._unique = api, namespace, unique
+        self.made: list[str] = []
+
+    async def file(self, name: str = "web-0", by: Api | None = None, **reference: str) -> Reply:
+        self.made.append(self._unique("job"))
+        spec = {"podRef": {"namespace": self.namespace, "name": name, **reference}}
+        return await (by or self.api).create(JOBS, {"metadata": {"name": self.made[-1]}, "spec": spec})
+
+
+@pytest.fixture
+async def jobs(api: Api, namespace: str, unique: Unique) -> AsyncIterator[Jobs]:
+    jobs = Jobs(api, namespace, unique)
+    yield jobs
+    for name in jobs.made:
+        await api.delete(JOBS, name)
+
+
+def _refused(reply: Reply, sentence: str) -> None:
+    reply.refused(422, "Invalid")
+    assert DENIED.sub("", reply.message).partition(" is invalid: ")[2] == sentence
+
+
+async def test_a_job_names_a_pod_that_is_there_and_will_be_replaced(api: Api, namespace: str, jobs: Jobs) -> None:
+    why = f'there is no pod of this name in namespace "{namespace}": a job must name a pod that is there'
+    _refused(await jobs.file(), f'spec.podRef.name: Not found: "web-0": {why}')
+    uid = (await make_owned_pod(api, "web-0", namespace))["metadata"]["uid"]
+    why = f'the pod of this name has uid "{uid}": must be that one, or be left out for whichever pod is there'
+    _refused(await jobs.file(uid="a"), f'spec.podRef.uid: Invalid value: "a": {why}')
+    (await api.create(PODS, pod("bare"), namespace)).ok  # noqa: B018
+    advice = "delete it, or have it made by a Deployment, a StatefulSet or the like"
+    why = f"no controller owns the pod, so no other would take its place: {advice}"
+    _refused(await jobs.file("bare"), f'spec.podRef.name: Invalid value: "bare": {why}')
+    assert (await jobs.file(uid=uid)).code == 201
+
+
+async def test_a_pod_has_one_unfinished_job_which_goes_on_when_the_pod_is_gone(api: Api, namespace: str, jobs: Jobs) -> None:
+    await make_owned_pod(api, "web-0", namespace)
+    assert (await jobs.file()).code == 201
+    first = jobs.made[0]
+
+    async def told() -> None:
+        """The webhook's cache may be a moment behind."""
+        unfinished = f"PodMigrationJob {first} of pod {namespace}/web-0 is not finished (phase Pending)"
+        why = f"{unfinished}: wait for it, or delete it to abort it"
+        tried = {"metadata": {"name": f"{first}-again"}, "spec": {"podRef": {"namespace": namespace, "name": "web-0"}}}
+        _refused(await api.create(JOBS, tried, dryRun="All"), f"spec.podRef: Forbidden: {why}")
+
+    await eventually(told)
+    (await api.patch(JOBS, first, {"status": {"phase": "Failed"}}, subresource="status")).ok  # noqa: B018
+    assert (await jobs.file()).code == 201
+    (await api.delete(PODS, "web-0", namespace, {"gracePeriodSeconds": 0})).ok  # noqa: B018
+    second = jobs.made[1]
+    (await api.patch(JOBS, second, {"status": {"phase": "Running"}}, subresource="status")).ok  # noqa: B018
+    for change in ({"spec": {"paused": True}}, {"metadata": {"finalizers": ["example.com/held"], "annotations": {"a": "b"}}}):
+        (await api.patch(JOBS, second, change)).ok  # noqa: B018
+    wish = await api.patch(JOBS, second, {"metadata": {"annotations": {"herder.dev/abort": "yes"}}})
+    _refused(wish, 'metadata.annotations[herder.dev/abort]: Invalid value: "yes": must be "true" or "false", or be left out')
+    (await api.patch(JOBS, second, {"metadata": {"finalizers": None, "annotations": {"herder.dev/abort": "true"}}})).ok  # noqa: B018
+
+
+@pytest.mark.only_on("embedded", "a real API server lets two in that come together; the controllers decide")
+async def test_of_many_jobs_of_one_pod_that_come_together_one_is_let_in(api: Api, namespace: str, jobs: Jobs) -> None:
+    await make_owned_pod(api, "web-0", namespace)
+    replies = await asyncio.gather(*(jobs.file() for _ in range(20)))
+    assert sorted(reply.code for reply in replies) == [201] + [422] * 19
+
+
+async def test_who_files_jobs_must_be_let_evict_where_the_pod_is(
+    api: Api, engine: Engine, namespace: str, unique: Unique, jobs: Jobs
+) -> None:
+    """Jobs are in no namespace: without this whoever may file one could evict everywhere."""
+    await make_owned_pod(api, "web-0", namespace)
+    name = unique("filer")
+    await grant(api, "", user(name), rule("create", "podmigrationjobs", "scheduling.koordinator.sh"))
+    async with with_certificate(engine, name) as filer:
+        for there in ("web-0", "nothing"):
+            right = f'user "{name}" may not create pods/eviction of {there} in namespace "{namespace}"'
+            why = f"{right}, and must be let to have the pod moved: the role pod-migrator has this right"
+            _refused(await jobs.file(there, filer), f"spec.podRef: Forbidden: {why}")
+        await grant(api, namespace, user(name), rule("create", "pods/eviction", "", "web-0"))
+        assert (await jobs.file("web-0", filer)).code == 201
