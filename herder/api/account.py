@@ -75,6 +75,19 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("nodes",), "patch"),
     # The scheduler marks a claim that waits for its first pod with that pod's node.
     _rule("", ("persistentvolumeclaims",), "patch"),
+    # PodMigrationJobs: the jobs, the room that they reserve, and the pods that they evict.
+    _rule("scheduling.koordinator.sh", ("podmigrationjobs",), "patch", "delete"),
+    _rule("scheduling.koordinator.sh", ("reservations",), "create", "patch"),
+    _rule("scheduling.koordinator.sh", ("podmigrationjobs/status",), "patch"),
+    _rule("scheduling.koordinator.sh", ("podmigrationjobs/finalizers", "reservations/finalizers"), "update"),
+    _rule("", ("pods/eviction",), "create"),
+    # Whether who files a job may evict its pod.
+    _rule("authorization.k8s.io", ("subjectaccessreviews",), "create"),
+    # What a pod belongs to, how many there should be of it, and what may not be disturbed.
+    _rule("apps", ("deployments", "replicasets", "statefulsets", "daemonsets"), *READ),
+    _rule("", ("replicationcontrollers",), *READ),
+    _rule("*", ("*/scale",), "get"),
+    _rule("policy.kruise.io", ("podunavailablebudgets",), *READ),
     # To register the webhook.
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
 ]

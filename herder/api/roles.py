@@ -103,6 +103,17 @@ def roles() -> list[Document]:
                 _rule(READ, "storage.k8s.io", "storageclasses"),
             ],
         ),
+        _role(
+            "pod-migrator",
+            "For programs: files, follows, pauses and deletes PodMigrationJobs, and may evict. Changes nothing else.",
+            [
+                _rule((*READ, "create", "patch", "delete"), PODS, "podmigrationjobs"),
+                _rule(READ, PODS, "podmigrationjobs/status", "reservations", "reservations/status"),
+                _rule(READ, "", "pods"),
+                # A job moves only what who creates it may evict.
+                _rule(("create",), "", "pods/eviction"),
+            ],
+        ),
         _role("herder-admin", "Everything about virtual machines, moving, and the nodes under them. No Secrets, no roles.", _ADMIN),
         _role(
             "herder:aggregate-to-view",

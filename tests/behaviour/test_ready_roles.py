@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from herder.api.registry import KINDS
-from tests.behaviour.our_kinds import install_crds, resource_of
+from tests.behaviour.our_kinds import install_crds, make_owned_pod, resource_of
 from tests.engines.api import Api, Json, Reply
 from tests.engines.credentials import account, bind, rule, token_for, user, with_certificate, with_token
 from tests.engines.engine import Engine
@@ -32,7 +32,8 @@ from tests.engines.waiting import eventually
 FOLDER = Path(__file__).parents[2] / "deploy" / "roles"
 OURS = {info.plural: resource_of(info) for info in KINDS}
 MACHINES, INSTANCES, MIGRATIONS = (OURS[f"virtualmachine{end}"] for end in ("s", "instances", "instancemigrations"))
-POOLS, POLICIES, JOBS = OURS["virtualmachinepools"], OURS["migrationpolicies"], OURS["podmigrationjobs"]
+POOLS, POLICIES = OURS["virtualmachinepools"], OURS["migrationpolicies"]
+JOBS, RESERVATIONS = OURS["podmigrationjobs"], OURS["reservations"]
 SETTINGS = OURS["kubevirts"]
 SEE_MACHINES = rule("list", "virtualmachines", "kubevirt.io")
 MIGRATION = {"metadata": {"generateName": "m-"}, "spec": {"vmiName": "a"}}
@@ -142,6 +143,28 @@ async def test_who_may_migrate_is_judged_by_what_the_rules_see(api: Api, holder:
     assert (await holder.create(MIGRATIONS, {**MIGRATION, "spec": {"vmiName": "nobody"}}, namespace)).code == 422
     assert (await holder.create(MIGRATIONS, MIGRATION, namespace)).code == 201
     assert "is not finished" in (await holder.create(MIGRATIONS, MIGRATION, namespace)).message
+
+
+async def test_a_pod_migrator_has_pods_moved_and_changes_nothing_else(api: Api, holder: Api, name: str, namespace: str) -> None:
+    await make_owned_pod(api, "web-0", namespace)
+    job = {"metadata": {"name": name}, "spec": {"podRef": {"namespace": namespace, "name": "web-0"}}}
+    file = rule("create", "podmigrationjobs", "scheduling.koordinator.sh")
+    await bind(api, namespace, "pod-migrator", user(name), rule("create", "pods/eviction"))
+    assert (await holder.create(JOBS, job)).code == 403, "jobs are in no namespace"
+    await bind(api, "", "pod-migrator", user(name), file)
+    assert (await holder.create(JOBS, job)).code == 201
+    assert (await holder.patch(JOBS, name, {"spec": {"paused": True}})).code == 200
+    await _sees(holder, namespace, JOBS, RESERVATIONS, PODS)
+    assert (await holder.patch(JOBS, name, {"status": {"phase": "Succeed"}}, subresource="status")).code == 403
+    assert (await holder.delete_collection(JOBS)).code == 403
+    room = {"metadata": {"name": name}, "spec": {"template": {}, "owners": [{"object": {"name": "web-0"}}]}}
+    assert (await holder.create(RESERVATIONS, room)).code == 403
+    assert (await holder.patch(PODS, "web-0", {"metadata": {"labels": {"a": "b"}}}, namespace)).code == 403
+    assert (await holder.delete(PODS, "web-0", namespace)).code == 403
+    await _cannot_list(holder, namespace, NODES, SECRETS, CONFIG_MAPS, MACHINES)
+    assert (await holder.delete(JOBS, name)).code == 200
+    evicted = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-0"}}
+    assert (await holder.request("POST", PODS.path(namespace, "web-0", "eviction"), evicted)).code == 201
 
 
 async def test_an_admin_runs_the_herd_and_not_the_cluster(api: Api, holder: Api, name: str, namespace: str) -> None:

@@ -69,3 +69,11 @@ def test_a_migrator_writes_migrations_and_questions_about_them_alone() -> None:
     written = {(verb, resource) for verb, _, resource in rights("vm-migrator") if verb in WRITES}
     asked = ("virtualmachineinstancemigrations", "migrationreviews")
     assert written == {(verb, resource) for verb in ("create", "delete") for resource in asked}
+
+
+def test_a_pod_migrator_writes_jobs_and_evictions_alone_and_reads_what_they_are_about() -> None:
+    held = {(verb, resource) for verb, _, resource in rights("pod-migrator")}
+    written = {one for one in held if one[0] in WRITES}
+    assert written == {*((verb, "podmigrationjobs") for verb in ("create", "patch", "delete")), ("create", "pods/eviction")}
+    read = ("podmigrationjobs", "podmigrationjobs/status", "reservations", "reservations/status", "pods")
+    assert held - written == {(verb, resource) for verb in roles.READ for resource in read}
