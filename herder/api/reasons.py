@@ -243,6 +243,10 @@ DEPLOYMENT_PAUSED: Final = "DeploymentPaused"
 DEPLOYMENT_RESUMED: Final = "DeploymentResumed"
 SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
 
+# Disruption budgets, in Kubernetes' own words
+DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
+SYNC_FAILED: Final = "SyncFailed"
+
 # Nodes that fall silent, and their pods, in Kubernetes' own words
 NODE_STATUS_UNKNOWN: Final = "NodeStatusUnknown"
 NODE_STATUS_NEVER_UPDATED: Final = "NodeStatusNeverUpdated"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from herder.api.reasons import DISRUPTION_ALLOWED, SYNC_FAILED
 from herder.api.world import timestamp
 
 Document = dict[str, Any]
-DISRUPTION_ALLOWED = "DisruptionAllowed"
-SYNC_FAILED = "SyncFailed"
 
 
 def condition_of(status: Document, kind: str) -> Document | None:

@@ -10,7 +10,7 @@ from herder.api.core.crds import CustomResourceDefinition
 from herder.api.core.events import Event, EventsEvent
 from herder.api.core.nodes import Lease, Namespace, Node
 from herder.api.core.pods import Pod
-from herder.api.core.policy import PodDisruptionBudget, PriorityClass
+from herder.api.core.policy import PodDisruptionBudget, PodUnavailableBudget, PriorityClass
 from herder.api.core.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from herder.api.core.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from herder.api.core.workloads import ControllerRevision, CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
@@ -67,6 +67,7 @@ __all__ = [
     "PersistentVolumeClaim",
     "Pod",
     "PodDisruptionBudget",
+    "PodUnavailableBudget",
     "PriorityClass",
     "ReplicaSet",
     "Role",

@@ -1,4 +1,4 @@
-"""Who may be disturbed and who goes first: disruption budgets and priority classes."""
+"""Who may be disturbed and who goes first: disruption budgets, Kruise's too, and priority classes."""
 
 from __future__ import annotations
 
@@ -38,6 +38,33 @@ class PodDisruptionBudgetStatus(View, frozen=True, kw_only=True):
 class PodDisruptionBudget(Object, frozen=True, kw_only=True):
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class TargetReference(View, frozen=True, kw_only=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+class PodUnavailableBudgetSpec(View, frozen=True, kw_only=True):
+    selector: LabelSelector | None = None
+    target_ref: TargetReference | None = None
+
+
+class PodUnavailableBudgetStatus(View, frozen=True, kw_only=True):
+    observed_generation: int | None = None
+    disrupted_pods: dict[str, Time | None] = field(default_factory=dict)
+    unavailable_pods: dict[str, Time | None] = field(default_factory=dict)
+    unavailable_allowed: int = 0
+    current_available: int = 0
+    desired_available: int = 0
+
+
+class PodUnavailableBudget(Object, frozen=True, kw_only=True):
+    """Of Kruise (policy.kruise.io): like a disruption budget, and about every end of a pod."""
+
+    spec: PodUnavailableBudgetSpec = PodUnavailableBudgetSpec()
+    status: PodUnavailableBudgetStatus = PodUnavailableBudgetStatus()
 
 
 class PriorityClass(Object, frozen=True, kw_only=True):

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 
 from herder.api import labels
+from herder.api.core import PodDisruptionBudget
 from herder.api.problems import invalid
 from herder.api.world import timestamp
+from herder.rules.jobs.budgets import SEVERAL_BUDGETS, Budget, Refusal, judge, needs_no_budget, read_disruption_budget
 from herder.server import status
 from herder.server.admission import check_namespace_open
 from herder.server.budgets import BUDGETS
-from herder.server.conditions import DISRUPTION_ALLOWED, SYNC_FAILED, condition_of, is_ready, set_disruption_allowed
+from herder.server.conditions import is_ready, set_disruption_allowed
 from herder.server.engine import Engine
 from herder.server.metadata import is_terminating
 from herder.server.orders import carried_out, check_name, read_order, served_order, set_condition
@@ -29,10 +31,7 @@ from herder.server.writes import Intent
 
 Document = dict[str, Any]
 OLDER = ("policy/v1beta1",)
-# More than these wait to be noticed: whoever keeps the budget's status seems not to be there.
-MOST_DISRUPTED = 2000
 RETRY_SECONDS = 10
-SEVERAL = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 DANGEROUS = "ignoreStoreReadErrorWithClusterBreakingPotential"
 BUDGET = Intent("herder", False, "status")
@@ -87,8 +86,7 @@ def _check_preconditions(record: Record, wanted: Preconditions | None) -> None:
 
 
 def _needs_no_budget(pod: Document) -> bool:
-    """One that has ended, has not begun or goes already: nobody is disturbed by its end."""
-    return is_terminating(pod) or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
+    return needs_no_budget((pod.get("status") or {}).get("phase", ""), is_terminating(pod))
 
 
 async def _delete(engine: Engine, served: Served, record: Record, options: DeleteOptions) -> None:
@@ -113,15 +111,18 @@ async def _delete(engine: Engine, served: Served, record: Record, options: Delet
 async def _spend_budget(engine: Engine, record: Record, pod: Document, dry_run: bool) -> None:
     keys = [key for key in engine.budgets.of_pod(record) if engine.store.latest(BUDGETS, key) is not None]
     if len(keys) > 1:
-        raise status.ApiError(500, "", SEVERAL)
+        raise status.ApiError(500, "", SEVERAL_BUDGETS)
     if not keys:
         return
     found = engine.store.latest(BUDGETS, keys[0])
     assert found is not None
-    budget = found.document()
-    if not is_ready(pod) and _lets_unready_go(budget):
+    budget = _read(found)
+    ready = is_ready(pod)
+    refusal = judge([budget], record.name, ready=ready)
+    if refusal is not None:
+        raise _refused(refusal)
+    if not ready and budget.lets_unready_go:
         return
-    _check(budget)
     if dry_run:
         return
 
@@ -136,49 +137,22 @@ async def _spend_budget(engine: Engine, record: Record, pod: Document, dry_run: 
     await engine.writes.update(engine.served("policy", "v1", "poddisruptionbudgets"), keys[0], spent, BUDGET)
 
 
-def _lets_unready_go(budget: Document) -> bool:
-    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
-        return True
-    state = budget.get("status") or {}
-    return state.get("currentHealthy", 0) >= state.get("desiredHealthy", 0) > 0
+def _read(record: Record) -> Budget:
+    try:
+        return read_disruption_budget(msgspec.json.decode(record.raw, type=PodDisruptionBudget))
+    except msgspec.MsgspecError as error:
+        # Better to allow nothing than too much.
+        raise _refused(Refusal("Unclear", f"the budget cannot be read: {error}", record.name)) from None
 
 
-def _check(budget: Document) -> None:
-    name, state = budget["metadata"]["name"], budget.get("status") or {}
-    if state.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _refused(f"The disruption budget {name} is still being processed by the server.", RETRY_SECONDS)
-    allowed = state.get("disruptionsAllowed", 0)
-    if allowed < 0:
-        raise _forbidden(name, "pdb disruptions allowed is negative")
-    if len(state.get("disruptedPods") or ()) > MOST_DISRUPTED:
-        raise _forbidden(name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
-    if allowed == 0:
-        raise _refused(_why(name, state), 0)
-
-
-def _why(name: str, state: Document) -> str:
-    told = condition_of(state, DISRUPTION_ALLOWED) or {}
-    reason, message = told.get("reason", ""), told.get("message", "")
-    told_no = told.get("status") == "False" and message
-    if told_no and reason == SYNC_FAILED:
-        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
-    desired, healthy = state.get("desiredHealthy", 0), state.get("currentHealthy", 0)
-    if healthy <= desired:
-        return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-    if told_no:
-        return f"The disruption budget {name} does not allow evicting pods currently ({reason}): {message}"
-    return f"The disruption budget {name} does not allow evicting pods currently"
-
-
-def _refused(why: str, seconds: int) -> status.ApiError:
-    details: Document = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+def _refused(refusal: Refusal) -> status.ApiError:
+    if refusal.why == "Unclear":
+        details = {"name": refusal.budget, "group": "policy", "kind": "poddisruptionbudget"}
+        message = f'poddisruptionbudget.policy "{refusal.budget}" is forbidden: {refusal.message}'
+        return status.ApiError(403, "Forbidden", message, details)
+    details: Document = {"causes": [{"reason": "DisruptionBudget", "message": refusal.message}]}
     headers: dict[str, str] = {}
-    if seconds:
-        details["retryAfterSeconds"] = seconds
-        headers["Retry-After"] = str(seconds)
+    if refusal.why == "Stale":
+        details["retryAfterSeconds"] = RETRY_SECONDS
+        headers["Retry-After"] = str(RETRY_SECONDS)
     return status.ApiError(429, "TooManyRequests", REFUSED, details, headers)
-
-
-def _forbidden(name: str, why: str) -> status.ApiError:
-    details = {"name": name, "group": "policy", "kind": "poddisruptionbudget"}
-    return status.ApiError(403, "Forbidden", f'poddisruptionbudget.policy "{name}" is forbidden: {why}', details)
