@@ -95,13 +95,13 @@ class Client:
 
     # Reads.
 
-    async def get(self, resource: Resource[V], key: Key) -> V:
+    async def get(self, resource: Resource[V], key: Key, *, subresource: str = "") -> V:
         """Live, not from a cache."""
-        return _decode(resource, await self.get_raw(resource, key))
+        return _decode(resource, await self.get_raw(resource, key, subresource=subresource))
 
-    async def get_raw(self, resource: Resource[Any], key: Key) -> bytes:
+    async def get_raw(self, resource: Resource[Any], key: Key, *, subresource: str = "") -> bytes:
         """As the server sent it, with what no view reads."""
-        return (await self._ask(Call("GET", _path(resource, key)))).body
+        return (await self._ask(Call("GET", _path(resource, key, subresource)))).body
 
     async def find(self, resource: Resource[V], key: Key) -> V | None:
         """The same; None where there is none."""

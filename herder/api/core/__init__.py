@@ -13,7 +13,7 @@ from herder.api.core.pods import Pod
 from herder.api.core.policy import PodDisruptionBudget, PodUnavailableBudget, PriorityClass
 from herder.api.core.rbac import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from herder.api.core.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from herder.api.core.workloads import ControllerRevision, CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
+from herder.api.core.workloads import ControllerRevision, CronJob, DaemonSet, Deployment, Job, ReplicaSet, Scale, StatefulSet
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -72,6 +72,7 @@ __all__ = [
     "ReplicaSet",
     "Role",
     "RoleBinding",
+    "Scale",
     "Secret",
     "ServiceAccount",
     "StatefulSet",

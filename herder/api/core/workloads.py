@@ -237,6 +237,17 @@ class CronJob(Object, frozen=True, kw_only=True):
     status: CronJobStatus = CronJobStatus()
 
 
+class ScaleSpec(View, frozen=True, kw_only=True):
+    # Left out where it is 0.
+    replicas: int = 0
+
+
+class Scale(Object, frozen=True, kw_only=True):
+    """What the scale subresource of any kind answers with: the identity of the object, and how many replicas it wants."""
+
+    spec: ScaleSpec = ScaleSpec()
+
+
 class ControllerRevision(Object, frozen=True, kw_only=True):
     """`data` is whatever the controller keeps there."""
 
