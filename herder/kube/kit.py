@@ -54,6 +54,18 @@ class Runs(Protocol):
     async def run(self) -> None: ...
 
 
+class Together:
+    """Several that make up one controller: they share what was made with them."""
+
+    def __init__(self, *parts: Runs) -> None:
+        self._parts = parts
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for part in self._parts:
+                group.create_task(part.run())
+
+
 # Makes the controller, its queue and its subscriptions; called anew for each term, so that nothing is remembered from the last.
 Start = Callable[[Kit], Runs]
 

@@ -41,7 +41,7 @@ _NEXT: Final = {REPLICA_SET: DEPLOYMENT, INSTANCE: MACHINE, MACHINE: POOL}
 # Controllers of somebody else's keep these too.
 _KEPT_BY_OTHERS: Final = (REPLICA_SET, INSTANCE)
 # Kinds of Kubernetes' own of which is known that they have no scale: nobody need be asked. A Node has the pods that mirror its own.
-_WITHOUT_SCALE: Final = (BATCH_JOB, ("", "Node"))
+WITHOUT_SCALE: Final = (BATCH_JOB, ("", "Node"))
 
 
 class Reference(Protocol):
@@ -172,7 +172,7 @@ def describe(controller: Controller, top: Top, namespace: str, pods: Sequence[Po
     if top.problem:
         return msgspec.structs.replace(base, missing=True, problem=top.problem)
     if top.thing is None:
-        unscaled = about.group_kind in _WITHOUT_SCALE
+        unscaled = about.group_kind in WITHOUT_SCALE
         return _foreign(base, NoScale("NoScale") if unscaled else objects.scale(about, namespace), len(pods))
     return _known(base, top.thing, pods, objects)
 

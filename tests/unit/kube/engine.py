@@ -13,7 +13,7 @@ from herder.app.inside import InsideTransport
 from herder.kube.client import Client
 from herder.kube.errors import Unreachable
 from herder.kube.transport import Call, Reply, Transport
-from herder.server.request import ENGINE
+from herder.server.request import ENGINE, User
 from herder.server.running import Running
 from herder.server.store import Database, InlineWriter, Store
 from tests.unit.kube.virtual import VirtualWorld
@@ -64,8 +64,8 @@ class Place:
     def __init__(self, running: Running) -> None:
         self._running = running
 
-    def line(self) -> Line:
-        return Line(InsideTransport(self._running.router, "test", user=ENGINE))
+    def line(self, user: User = ENGINE) -> Line:
+        return Line(InsideTransport(self._running.router, "test", user=user))
 
     def client(self) -> Client:
         return Client(self.line(), "test")
