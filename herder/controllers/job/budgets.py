@@ -42,7 +42,9 @@ log = structlog.get_logger()
 MOST_LOOKED_AT = 200
 # Of budgets: the kind, the namespace and the name.
 BudgetKey = tuple[str, str, str]
+Answered = tuple[Stored[Pod], Workload | None, PodBudgets]
 _NONE = PodBudgets()
+_NOBODY: dict[Key, Answered] = {}
 
 
 class Budgets:
@@ -57,6 +59,8 @@ class Budgets:
         self._target_of: dict[BudgetKey, tuple[str, Target]] = {}
         # By namespace: budgets that are there and cannot be read. Whom they are about nobody knows.
         self._unreadable: dict[str, dict[BudgetKey, None]] = {}
+        # What was answered about a pod in this state: as long as no budget of its namespace changes, it is so.
+        self._answered: dict[str, dict[Key, Answered]] = {}
         # What each allows, with the state that it was read from.
         self._read: dict[BudgetKey, tuple[Stored[Any], Budget | None]] = {}
         self._handlers: list[Callable[[BudgetKey], None]] = []
@@ -82,20 +86,28 @@ class Budgets:
 
     def of(self, pod: Stored[Pod], workload: Workload | None) -> PodBudgets:
         """`workload`: that of the pod, as `Workloads` says."""
+        known = self._answered.get(pod.key.namespace, _NOBODY).get(pod.key)
+        if known is not None and known[0] is pod and known[1] is workload:
+            return known[2]
         problem = self._problem(pod)
         if problem:
             return PodBudgets((), problem)
+        answer = self._find(pod, workload)
+        self._answered.setdefault(pod.key.namespace, {})[pod.key] = pod, workload, answer
+        return answer
+
+    def pods_of(self, key: BudgetKey) -> list[Key]:
+        """The pods that a budget is about."""
+        target = self._target_of.get(key)
+        return self._workloads.pods_of_target(*target) if target is not None else self._index.objects_of(key)
+
+    def _find(self, pod: Stored[Pod], workload: Workload | None) -> PodBudgets:
         keys = self._index.selectors_of(pod.key.namespace, pod.labels)
         if workload is not None and self._targets:
             keys += self._targeting(workload)
         if not keys:
             return _NONE
         return PodBudgets(tuple(budget for key in keys if (budget := self._budget(key)) is not None))
-
-    def pods_of(self, key: BudgetKey) -> list[Key]:
-        """The pods that a budget is about."""
-        target = self._target_of.get(key)
-        return self._workloads.pods_of_target(*target) if target is not None else self._index.objects_of(key)
 
     def _problem(self, pod: Stored[Pod]) -> str:
         namespace = pod.key.namespace
@@ -147,6 +159,8 @@ class Budgets:
             return
         if served is not None and served.resource.version != self._kruise_version:
             self._follow_kruise(served.resource.version)
+        if self._has_kruise != (served is not None):
+            self._answered.clear()
         self._has_kruise, self._kruise_problem = served is not None, ""
 
     def _follow_kruise(self, version: str) -> None:
@@ -161,6 +175,9 @@ class Budgets:
         log.info("there are PodUnavailableBudgets, and they are obeyed", version=version)
 
     def _pod_changed(self, change: Change[Pod]) -> None:
+        answered = self._answered.get(change.key.namespace)
+        if answered is not None:
+            answered.pop(change.key, None)
         if change.new is None:
             self._index.remove_labels(change.key)
         else:
@@ -169,6 +186,7 @@ class Budgets:
     def _budget_changed(self, kind: str, change: Change[Any]) -> None:
         key: BudgetKey = (kind, change.key.namespace, change.key.name)
         self._forget(key)
+        self._answered.pop(change.key.namespace, None)
         if change.new is None:
             self._index.remove_selector(key)
             self._read.pop(key, None)

@@ -88,8 +88,18 @@ class _Group(msgspec.Struct):
     pods: tuple[Key, ...]
     # What a controller of somebody else's said; None for one that is cached.
     answer: Answer | None
-    # The direct controllers of pods that were asked about.
+    # By the direct controllers of pods that were asked about.
     asked: dict[Owner, Workload]
+    # Until something that it was made of has changed.
+    valid: bool = True
+
+
+class _Answered(msgspec.Struct, frozen=True, gc=False):
+    """What was answered about a pod in this very state."""
+
+    pod: Stored[Pod]
+    group: _Group
+    workload: Workload
 
 
 class Workloads:
@@ -99,15 +109,16 @@ class Workloads:
         self._owned = [self._caches[kind] for kind in (REPLICA_SET, INSTANCE, MACHINE)]
         self.scales = Scales(kit, discovery, lambda namespace, controller: self._forget(namespace, controller.uid))
         self._groups: dict[tuple[str, Controller], _Group] = {}
-        self._asked: dict[tuple[str, Owner], _Group] = {}
+        self._answered: dict[Key, _Answered] = {}
         # Which groups are made of the object with this uid.
         self._made_of: dict[Id, dict[tuple[str, Controller], None]] = {}
         self._handlers: list[Callable[[Id], None]] = []
         for cache in (self._pods, *self._owned):
             cache.add_index(BY_OWNER)
             cache.add_index(BY_CONTROLLER)
-        for cache in (self._pods, *self._caches.values()):
+        for cache in self._caches.values():
             cache.subscribe(self._changed)
+        self._pods.subscribe(self._pod_changed)
 
     def subscribe(self, handler: Callable[[Id], None]) -> None:
         """Called with a workload that somebody has asked about, once what was answered may not be so any more."""
@@ -117,13 +128,17 @@ class Workloads:
 
     def of(self, pod: Stored[Pod]) -> Workload | None:
         """None for a bare pod: nobody makes another one in its place."""
+        known = self._answered.get(pod.key)
+        if known is not None and known.pod is pod and known.group.valid:
+            return known.workload
         owner = pod.controller
         if owner is None:
             return None
-        group = self._asked.get((pod.key.namespace, owner))
-        if group is None or group.answer is not None:
-            return self._find(pod.key.namespace, owner)
-        return group.asked[owner]
+        group, workload = self._find(pod.key.namespace, owner)
+        if group.answer is None:
+            # Who has to be asked is asked each time: the answer grows old.
+            self._answered[pod.key] = _Answered(pod, group, workload)
+        return workload
 
     def replicas(self, workload: Workload) -> Replicas:
         return self._group_of(workload).replicas
@@ -159,17 +174,20 @@ class Workloads:
 
     # --- finding ---------------------------------------------------------------------------------------------------------------
 
-    def _find(self, namespace: str, owner: Owner) -> Workload:
+    def _find(self, namespace: str, owner: Owner) -> tuple[_Group, Workload]:
         direct = controller_named(owner)
         group = self._group(namespace, top_of(direct, namespace, self), direct)
         workload = group.asked.get(owner)
         if workload is None:
             workload = group.asked[owner] = msgspec.structs.replace(group.workload, controller=direct)
-            self._asked[namespace, owner] = group
             self._note(namespace, direct.uid, (namespace, group.top.controller))
-        return workload
+        return group, workload
 
     def _group_of(self, workload: Workload) -> _Group:
+        itself = Controller(workload.api_version, workload.kind, workload.name, workload.uid)
+        group = self._groups.get((workload.namespace, itself))
+        if group is not None and group.answer is None:
+            return group
         return self._group(workload.namespace, top_of(workload.controller, workload.namespace, self), workload.controller)
 
     def _group(self, namespace: str, top: Top, direct: Controller) -> _Group:
@@ -247,6 +265,10 @@ class Workloads:
     def _note(self, namespace: str, uid: str, place: tuple[str, Controller]) -> None:
         self._made_of.setdefault((namespace, uid), {})[place] = None
 
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        self._answered.pop(change.key, None)
+        self._changed(change)
+
     def _changed(self, change: Change[Any]) -> None:
         for state in (change.old, change.new):
             if state is not None:
@@ -260,8 +282,7 @@ class Workloads:
             group = self._groups.pop(place, None)
             if group is None:
                 continue
-            for owner in group.asked:
-                self._asked.pop((namespace, owner), None)
+            group.valid = False
             for handler in self._handlers:
                 handler(group.workload.id)
 

@@ -31,7 +31,7 @@ _NOTHING_CLAIMED: Mapping[str, int] = {}
 Why = Literal["Several", "Stale", "Unclear", "Spent"]
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class Refusal(msgspec.Struct, frozen=True, gc=False):
     why: Why
     # A sentence for people.
     message: str
@@ -39,7 +39,7 @@ class Refusal(msgspec.Struct, frozen=True):
     budget: str = ""
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True):
+class Budget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one budget allows at this moment, whichever kind it is of."""
 
     kind: Literal["PodDisruptionBudget", "PodUnavailableBudget"]
@@ -56,14 +56,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     going: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
 
-class PodBudgets(msgspec.Struct, frozen=True):
+class PodBudgets(msgspec.Struct, frozen=True, gc=False):
     """The budgets of a pod. Where `problem` says something they are not known: unknown is not none."""
 
     budgets: tuple[Budget, ...] = ()
     problem: str = ""
 
 
-class Target(msgspec.Struct, frozen=True):
+class Target(msgspec.Struct, frozen=True, gc=False):
     """A workload as a PodUnavailableBudget names it: of any version of its group."""
 
     group: str

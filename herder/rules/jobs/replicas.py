@@ -22,7 +22,7 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
     terminating: bool = False
 
 
-class Replicas(msgspec.Struct, frozen=True, kw_only=True):
+class Replicas(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """By uid: another pod of that name is another replica."""
 
     # Ready, and not told to end.

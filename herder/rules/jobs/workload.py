@@ -99,7 +99,7 @@ class Objects(Protocol):
         ...
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True):
+class Workload(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     api_version: str
     kind: str
     # That of its pods: also where it is in none itself.

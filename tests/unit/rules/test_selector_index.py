@@ -83,3 +83,5 @@ def test_a_selector_of_another_label_is_not_even_looked_at() -> None:
     index.set_selector("elsewhere", "bank", EVERYTHING)
     assert index.crowd("shop", {"vm": "7"}) == 1
     assert index.crowd("shop", {"app": "7"}) == 0
+    index.set_selector("elsewhere", "shop", EVERYTHING)
+    assert (index.crowd("shop", {}), index.crowd("bank", {})) == (1, 0)
