@@ -63,6 +63,7 @@ class Scales:
         self._bucket = Bucket(READS, self._clock())
         # By namespace: dicts, so that the order does not depend on hashes.
         self._known: dict[str, dict[Controller, _Known]] = {}
+        self._rests_until: dict[str, float] = {}
         # Names in the queue are those of namespaces: of each, one is read at a time.
         self.work: Work = kit.work(self, self._queue, WORKERS)
 
@@ -90,12 +91,18 @@ class Scales:
             return NoScale("Unknown", _why(controller, error))
 
     async def reconcile(self, key: Key) -> Result:
-        """Reads what is due of one namespace, a few at a time."""
+        """Reads what is due of one namespace, a few at a time; then it rests, however often somebody asks meanwhile."""
+        rest = self._rests_until.get(key.name, 0.0) - self._clock()
+        if rest > 0:
+            return Later(rest)
         known = self._known.get(key.name, {})
         due = list(islice((controller for controller, entry in known.items() if self._is_due(entry)), AT_ONCE))
         for controller in due:
             await asyncio.sleep(self._bucket.reserve(self._clock()))
-            await self._refresh(key.name, controller, known[controller])
+            entry = known.get(controller)
+            if entry is not None:
+                await self._refresh(key.name, controller, entry)
+        self._rests_until[key.name] = self._clock() + REST
         self._forget(key.name)
         if any(self._is_due(entry) for entry in known.values()):
             return Later(REST)
@@ -153,6 +160,7 @@ class Scales:
         self._make_room(known, self._clock())
         if not known:
             self._known.pop(namespace, None)
+            self._rests_until.pop(namespace, None)
 
 
 def _shown(entry: _Known, controller: Controller, now: float) -> Answer:

@@ -68,6 +68,7 @@ def test_all_pods_of_a_deployment_are_its_replicas_whichever_set_keeps_them() ->
         await asyncio.sleep(MOMENT)
         assert finders.changed == [workload.id]
         assert counts(finders, "old") == (2, 0, 2)
+        assert found(finders, "new").replicas == 4
         await finders.person.delete(PODS, Key("default", "old"), grace_period_seconds=0)
         await finders.person.patch(REPLICA_SETS, Key("default", "web-1"), {"spec": {"replicas": 0}})
         await finders.person.patch(DEPLOYMENTS, Key("default", "web"), {"spec": {"replicas": 2}})
@@ -247,6 +248,12 @@ def test_a_namespace_full_of_strange_controllers_keeps_nobody_else_waiting() -> 
         # One turn of the crowd, and then the other one's.
         assert len([path for path in finders.reads() if "/quiet/" in path]) == 1
         assert len(finders.reads()) == AT_ONCE + 1
+        for number in range(MOST_KNOWN):
+            ask("crowded", number)
+        await asyncio.sleep(REST - MOMENT)
+        assert len(finders.reads()) == AT_ONCE + 1
+        await asyncio.sleep(MOMENT)
+        assert len(finders.reads()) == 2 * AT_ONCE + 1
         assert ask("quiet", 0).why == "Missing"
         beyond = ask("crowded", 2 * MOST_KNOWN)
         assert beyond.why == "Unknown"
