@@ -46,7 +46,8 @@ async def web(town: Town, name: str, **more: Any) -> None:
     """A pod of the workload that reservations are for. The workload is there, and nobody makes pods of it."""
     found = await town.client.find(REPLICA_SETS, Key("default", "web")) or await town.client.create(REPLICA_SETS, WORKLOAD)
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": found.uid, "controller": True}
-    await town.pod(name, metadata={"ownerReferences": [owner]}, **more)
+    held = {"finalizers": more.pop("finalizers")} if "finalizers" in more else {}
+    await town.pod(name, metadata={"ownerReferences": [owner], **held}, **more)
 
 
 async def job(town: Town, name: str, pod: str) -> dict[str, Any]:

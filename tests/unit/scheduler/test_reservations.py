@@ -206,7 +206,7 @@ def test_a_pod_waits_for_its_room_while_the_one_before_it_is_ending() -> None:
         await town.nodes("a1", "a2", zone="a")
         await town.nodes("c1", zone="c")
         held = {"labels": {"app": "web"}, "affinity": SPREAD, "nodeSelector": {"kubernetes.io/hostname": "a1"}}
-        await town.pod("old", metadata={"finalizers": ["example.com/held"]}, **held)
+        await web(town, "old", finalizers=["example.com/held"], **held)
         await rest()
         about: dict[str, Any] = {
             "labels": {"app": "web"},
