@@ -25,6 +25,7 @@ CALL = re.compile(r"(\w+)\(.*\)")
 OF_OTHERS = {
     *("JavaScript", "PyYAML", "SeaBIOS", "vCPU", "GitHub", "PR_SET_PDEATHSIG", "disconnect", "process_start_time_seconds"),
     *("MutatingWebhookConfigurations", "ValidatingWebhookConfigurations", "HorizontalPodAutoscaler"),
+    "ValidatingAdmissionPolicy",
     # Fields and values of KubeVirt's own pools.
     *("virtualMachineTemplate", "appendIndexToConfigMapRefs", "appendIndexToSecretRefs", "sortPolicy", "AscendingOrder"),
     *("DescendingOrder", "startUpFailureThreshold", "minFailingToStartDuration"),
