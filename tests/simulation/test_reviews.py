@@ -7,7 +7,7 @@ import json
 
 from herder.api import reasons
 from herder.api.kinds import MigrationReview
-from herder.api.registry import INSTANCE, POLICY, REVIEW, SETTINGS
+from herder.api.registry import INSTANCE, POLICY, RESERVATION, REVIEW, SETTINGS
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
 from herder.kube.client import Client, Selection
 from herder.kube.resources import INSTANCES, NAMESPACES, NODES, REVIEWS, Key
@@ -18,7 +18,7 @@ from tests.simulation.cluster import CONTROLLERS, controllers
 from tests.simulation.matrix import Scenario, Step, matrix_for
 from tests.simulation.simulation import Simulation, simulate
 
-KINDS = (INSTANCE, POLICY, SETTINGS, REVIEW)
+KINDS = (INSTANCE, POLICY, SETTINGS, REVIEW, RESERVATION)
 STARTS = (MigrationReviews.start, ReviewExpiry.start)
 NOISE = 100
 MOST_A_SECOND = 6

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from herder.api import labels
-from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE, MIGRATION, POLICY, POOL, REVIEW, SETTINGS
+from herder.api.registry import DATA_VOLUME, INSTANCE, JOB, MACHINE, MIGRATION, POLICY, POOL, RESERVATION, REVIEW, SETTINGS
 from herder.controllers import CONTROLLERS
 from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube.client import Client
@@ -118,7 +118,7 @@ def herd(name: str, *steps: Step, expect: Any = runs) -> Scenario:
     everything = (*CONTROLLERS, *NODE_LIFECYCLE, scheduler(NAMES))
     return Scenario(
         name,
-        kinds=(MACHINE, INSTANCE, DATA_VOLUME, SETTINGS, MIGRATION, POLICY, POOL, REVIEW),
+        kinds=(MACHINE, INSTANCE, DATA_VOLUME, SETTINGS, MIGRATION, POLICY, POOL, REVIEW, RESERVATION, JOB),
         controllers=everything,
         steps=(nodes_are_ready, *steps),
         expect=expect,

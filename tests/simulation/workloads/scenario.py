@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from herder.api.registry import INSTANCE
+from herder.api.registry import INSTANCE, JOB, RESERVATION
 from herder.controllers import EMBEDDED_ONLY
 from herder.kube.client import Client
 from herder.kube.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFUL_SETS, Key, Resource
@@ -97,7 +97,9 @@ def has_claims(*names: str) -> Any:
 def scenario(name: str, *steps: Step, expect: Any) -> Scenario:
     # One node, and every pod is on it: where it goes is another story. The scheduler wants to know of instances.
     everything = (*EMBEDDED_ONLY, scheduler(EMBEDDED_NAMES))
-    return Scenario(name, kinds=(INSTANCE,), controllers=everything, steps=steps, expect=expect, nodes=1, quiet=CUT_OFF + 15)
+    return Scenario(
+        name, kinds=(INSTANCE, RESERVATION, JOB), controllers=everything, steps=steps, expect=expect, nodes=1, quiet=CUT_OFF + 15
+    )
 
 
 SCALED = scenario(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from prometheus_client import CollectorRegistry
 
-from herder.api.registry import INSTANCE, RESERVATION
+from herder.api.registry import INSTANCE, JOB, RESERVATION
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.controller import DONE, Result
@@ -83,7 +83,7 @@ class Leader:
 @asynccontextmanager
 async def _leader() -> AsyncGenerator[Leader]:
     world = VirtualWorld()
-    async with engine_in_virtual_time(world, (INSTANCE, RESERVATION)) as place:
+    async with engine_in_virtual_time(world, (INSTANCE, RESERVATION, JOB)) as place:
         client = place.client()
         for name in MAPS:
             await client.create(CONFIG_MAPS, {"metadata": {"namespace": "default", "name": name}})
