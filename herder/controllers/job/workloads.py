@@ -244,8 +244,10 @@ class Workloads:
 
     def _is_replica(self, stored: Stored[Pod], pod: Pod) -> bool:
         owner = stored.controller
-        if owner is None or controller_named(owner).group_kind != INSTANCE:
-            return True
+        kind = controller_named(owner).group_kind if owner is not None else None
+        if owner is None or kind != INSTANCE:
+            # These have no pods of their own, whatever a pod says.
+            return kind not in (DEPLOYMENT, MACHINE, POOL)
         instance = view_of(self._caches[INSTANCE].stored(Key(stored.key.namespace, owner.name)))
         return holds_guest(pod, instance if instance is not None and instance.uid == owner.uid else None)
 

@@ -120,6 +120,10 @@ def test_a_pools_replicas_are_its_guests_and_not_the_pods_that_wait_for_them() -
         await asyncio.sleep(MOMENT)
         assert counts(finders, "target") == (1, 1, 0)
         assert [key.name for key in finders.workloads.pods(workload)] == ["launcher-vms-1", "target"]
+        # A pool has machines, and no pods of its own, whatever a pod says.
+        await finders.make_pod("pretender", pool)
+        await asyncio.sleep(MOMENT)
+        assert counts(finders, "target") == (1, 1, 0)
         # One that somebody made its own owner: the circle is left.
         itself = await finders.make(MACHINES, "vm", MACHINE)
         await finders.person.patch(MACHINES, Key("default", "vm"), {"metadata": {"ownerReferences": [itself]}})
