@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from herder.controllers.job import budgets
+from herder.kube.cache.reflector import SHORTEST_WATCH
 from herder.kube.discovery import AGAIN, BELIEVED
 from herder.kube.errors import ServerFailed
 from herder.kube.resources import BUDGETS, DEFINITIONS, DEPLOYMENTS, REPLICA_SETS, UNAVAILABLE_BUDGETS, Key
@@ -14,6 +15,7 @@ from tests.unit.controllers.finders import MOMENT, Finders, play
 from tests.unit.controllers.test_workloads import SELECTING
 
 Json = dict[str, Any]
+LONGEST_WATCH = 2 * SHORTEST_WATCH
 
 
 def found(finders: Finders, pod: str) -> PodBudgets:
@@ -112,6 +114,10 @@ def test_kruises_budgets_count_while_their_crd_is_there() -> None:
         await asyncio.sleep(MOMENT)
         said = "PodUnavailableBudget strange of namespace default cannot be read: whom it is about is not known"
         assert found(finders, "b") == PodBudgets((), said)
+        # The kind goes, and nobody tells the cache what has become of its objects.
+        finders.line.refusals["/podunavailablebudgets"] = ServerFailed(503, "ServiceUnavailable", "not now")
+        await asyncio.sleep(LONGEST_WATCH)
+        assert found(finders, "b").problem == said
         await finders.person.delete(DEFINITIONS, Key("", "podunavailablebudgets.policy.kruise.io"))
         await asyncio.sleep(2 * BELIEVED)
         assert (names(finders, "a"), names(finders, "b")) == ([], [])
@@ -131,6 +137,8 @@ def test_nothing_is_allowed_before_it_is_known_whether_kruise_is_there() -> None
         # Once it is known, a server that is away for a while changes nothing.
         finders.line.refusals["/apis"] = ServerFailed(503, "ServiceUnavailable", "not now")
         await asyncio.sleep(2 * BELIEVED)
+        await finders.set_ready("a", False)
+        await asyncio.sleep(MOMENT)
         assert found(finders, "a") == PodBudgets()
 
     play(story, {"/apis": ServerFailed(503, "ServiceUnavailable", "not now")})
