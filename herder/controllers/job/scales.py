@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from itertools import islice
+from heapq import nsmallest
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Scales:
             if len(known) >= MOST_KNOWN and not self._make_room(known, now):
                 few = f"more than {MOST_KNOWN} controllers of namespace {namespace} would have to be asked for their scale"
                 return NoScale("Unknown", few)
-            entry = known[controller] = _Known(now)
+            entry = known[controller] = _Known(wanted=now, due=now)
         entry.wanted = now
         if entry.due <= now:
             self._queue.add(Key("", namespace))
@@ -96,8 +96,9 @@ class Scales:
         if rest > 0:
             return Later(rest)
         known = self._known.get(key.name, {})
-        due = list(islice((controller for controller, entry in known.items() if self._is_due(entry)), AT_ONCE))
-        for controller in due:
+        # Who has waited longest first: else those that are read again and again would keep the others from their turn.
+        due = (controller for controller, entry in known.items() if self._is_due(entry))
+        for controller in nsmallest(AT_ONCE, due, key=lambda controller: known[controller].due):
             await asyncio.sleep(self._bucket.reserve(self._clock()))
             entry = known.get(controller)
             if entry is not None:

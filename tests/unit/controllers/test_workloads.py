@@ -262,6 +262,13 @@ def test_a_namespace_full_of_strange_controllers_keeps_nobody_else_waiting() -> 
         beyond = ask("crowded", 2 * MOST_KNOWN)
         assert beyond.why == "Unknown"
         assert beyond.message == f"more than {MOST_KNOWN} controllers of namespace crowded would have to be asked for their scale"
+        # Those that were read first are due again long before the last have had their turn, and come after them.
+        for _ in range(int(1.5 * FRESH / REST)):
+            for number in range(MOST_KNOWN):
+                ask("crowded", number)
+            await asyncio.sleep(REST)
+        crowded = [path for path in finders.reads() if "/crowded/" in path]
+        assert len(crowded) == len(set(crowded)) > FRESH / REST * AT_ONCE
         # Made-up groups cost one look at what the server has, however many they are.
         before = len(finders.line.calls)
         for number in range(20):
