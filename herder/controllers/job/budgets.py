@@ -89,7 +89,7 @@ class Budgets:
         known = self._answered.get(pod.key.namespace, _NOBODY).get(pod.key)
         if known is not None and known[0] is pod and known[1] is workload:
             return known[2]
-        problem = self._problem(pod)
+        problem = self._problem(pod, workload)
         if problem:
             return PodBudgets((), problem)
         answer = self._find(pod, workload)
@@ -102,14 +102,12 @@ class Budgets:
         return self._workloads.pods_of_target(*target) if target is not None else self._index.objects_of(key)
 
     def _find(self, pod: Stored[Pod], workload: Workload | None) -> PodBudgets:
-        keys = self._index.selectors_of(pod.key.namespace, pod.labels)
-        if workload is not None and self._targets:
-            keys += self._targeting(workload)
+        keys = [*self._index.selectors_of(pod.key.namespace, pod.labels), *self._targeting(workload)]
         if not keys:
             return _NONE
         return PodBudgets(tuple(budget for key in keys if (budget := self._budget(key)) is not None))
 
-    def _problem(self, pod: Stored[Pod]) -> str:
+    def _problem(self, pod: Stored[Pod], workload: Workload | None) -> str:
         namespace = pod.key.namespace
         if self._kruise_problem:
             return self._kruise_problem
@@ -119,13 +117,15 @@ class Budgets:
             if kind == UNAVAILABILITY and not self._has_kruise:
                 continue
             return f"{kind} {name} of namespace {namespace} cannot be read: whom it is about is not known"
-        crowd = self._index.crowd(namespace, pod.labels)
+        crowd = self._index.crowd(namespace, pod.labels) + len(self._targeting(workload))
         if crowd > MOST_LOOKED_AT:
             return f"{crowd} budgets of namespace {namespace} may be about this pod, and at most {MOST_LOOKED_AT} are looked at"
         return ""
 
-    def _targeting(self, workload: Workload) -> list[BudgetKey]:
+    def _targeting(self, workload: Workload | None) -> list[BudgetKey]:
         """By the workload's name, or by that of the ReplicaSet or whoever else keeps the pod directly."""
+        if workload is None or not self._targets:
+            return []
         group, kind = workload.group_kind
         direct_group, direct_kind = workload.controller.group_kind
         names = dict.fromkeys((Target(group, kind, workload.name), Target(direct_group, direct_kind, workload.controller.name)))
@@ -166,6 +166,7 @@ class Budgets:
     def _follow_kruise(self, version: str) -> None:
         """In a version that is served: an upgrade of Kruise may end the one of before."""
         self._leave_kruise()
+        self._answered.clear()
         before = self._cache_of.get(UNAVAILABILITY)
         for key in before.keys() if before is not None else ():
             self._budget_changed(UNAVAILABILITY, Change(key, None, None))

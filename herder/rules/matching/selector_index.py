@@ -77,6 +77,8 @@ class SelectorIndex(Generic[S, T]):
         if known is not None and known.selector == selector and known.place[0] == namespace:
             return
         self.remove_selector(key)
+        if not selector.selectable:
+            return  # It picks nothing: nobody need look at it.
         exact = selector.first_exact()
         place: Place = (namespace, *exact) if exact else _anywhere(namespace)
         self._selecting[key] = _Selecting(selector, place)

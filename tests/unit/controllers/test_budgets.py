@@ -90,7 +90,7 @@ async def allow(finders: Finders, name: str, allowed: int) -> None:
     await asyncio.sleep(MOMENT)
 
 
-def test_kruises_budgets_count_while_their_crd_is_there() -> None:
+def test_kruises_budgets_count_while_their_crd_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(finders: Finders) -> None:
         deployment = await finders.make(DEPLOYMENTS, "web", {"replicas": 1, **SELECTING})
         await finders.make_pod("a", await finders.make(REPLICA_SETS, "web-1", {"replicas": 1, **SELECTING}, deployment))
@@ -109,6 +109,10 @@ def test_kruises_budgets_count_while_their_crd_is_there() -> None:
             await allow(finders, "by-target", allowed)
             refusal = judge(found(finders, "a").budgets, "a", ready=True)
             assert (refusal.why if refusal is not None else "") == refused
+        monkeypatch.setattr(budgets, "MOST_LOOKED_AT", 0)
+        await finders.set_ready("a", False)
+        await asyncio.sleep(MOMENT)
+        assert found(finders, "a").problem.startswith("1 budgets of namespace default may be about this pod")
         # One that nobody can read may be about anybody in its namespace.
         await finders.make(UNAVAILABLE_BUDGETS, "strange", {"selector": "app=db"})
         await asyncio.sleep(MOMENT)

@@ -81,6 +81,7 @@ def test_a_selector_of_another_label_is_not_even_looked_at() -> None:
     for number in range(100):
         index.set_selector(f"budget-{number}", "shop", selector_from_object({"matchLabels": {"vm": str(number)}}))
     index.set_selector("elsewhere", "bank", EVERYTHING)
+    index.set_selector("of nobody", "shop", NOTHING)
     assert index.crowd("shop", {"vm": "7"}) == 1
     assert index.crowd("shop", {"app": "7"}) == 0
     index.set_selector("elsewhere", "shop", EVERYTHING)
