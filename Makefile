@@ -41,9 +41,9 @@ test: setup
 	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle
 	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope -q $(ARGS)
 
-# Unit tests, behaviour on the embedded engine, and one seed of the simulation.
+# Unit tests with a fifth of their made examples, behaviour on the embedded engine, and one seed of the simulation.
 test-quick: setup
-	$(BIN)/pytest tests/unit tests/behaviour tests/simulation --engine embedded -n $(JOBS) --dist worksteal -q -m "not slow" $(ARGS)
+	$(BIN)/pytest tests/unit tests/behaviour tests/simulation --engine embedded --examples 20 -n $(JOBS) --dist worksteal -q -m "not slow" $(ARGS)
 
 # The simulation with many seeds: make simulation SEEDS=100
 SEEDS ?= 20

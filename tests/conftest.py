@@ -14,6 +14,7 @@ from tests.engines.api import Api, connect
 from tests.engines.engine import NAMES, Engine, Unavailable
 from tests.engines.pool import Answer, Broker, Pool, ask_broker
 from tests.engines.resources import NAMESPACES
+from tests.examples import try_only
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ _BROKER = pytest.StashKey[Broker]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=[*NAMES, "all"], default="embedded", help="what tests/behaviour runs against")
+    parser.addoption("--examples", type=int, default=100, help="percent of the examples that properties are tried with")
     parser.addoption("--seed", type=int, default=1, help="the first seed of tests/simulation")
     parser.addoption("--seeds", type=int, default=1, help="how many seeds tests/simulation tries, from the first one on")
 
@@ -48,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # As our processes write logs: a picture of all variables at each step of a traceback takes seconds.
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, plain])
+    share: Any = config.getoption("--examples")
+    if share != 100:
+        try_only(share)
     if not _is_worker(config):
         config.stash[_POOL] = pool = Pool()
         config.add_cleanup(pool.close)

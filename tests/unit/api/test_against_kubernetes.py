@@ -19,11 +19,14 @@ from herder.api.node_selector import NodeSelector
 from herder.api.quantity import parse_quantity
 from herder.api.selector_text import parse_selector
 from herder.api.selectors import joined, selector_from_object, validate_label_selector
+from tests.examples import examples
 
 from .oracle import Oracle, running_oracle
 
 INT64 = 1 << 63
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+quick = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(scope="module")

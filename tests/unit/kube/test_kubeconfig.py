@@ -24,6 +24,7 @@ from herder.kube.transport import Call
 from tests.conftest import EngineMissing
 from tests.engines.engine import Unavailable
 from tests.engines.kubectl import find_kubectl
+from tests.examples import examples
 
 Json = dict[str, Any]
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
@@ -327,7 +328,7 @@ _NONSENSE = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=_NONSENSE)
 def test_no_document_does_more_than_be_refused(tmp_path: Path, document: Any) -> None:
     path = tmp_path / "config"
@@ -335,7 +336,7 @@ def test_no_document_does_more_than_be_refused(tmp_path: Path, document: Any) ->
     _try(path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary() | st.text(alphabet="{}[]:-?&*!|>'\"%@ \n\tabc01.~<=").map(str.encode))
 def test_no_bytes_do_more_than_be_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "config"

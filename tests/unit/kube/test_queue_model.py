@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from herder.kube.queue import Queue
 from herder.kube.resources import Key
+from tests.examples import examples
 from tests.unit.kube.virtual import VirtualLoop, VirtualWorld
 
 KEYS = st.sampled_from([Key("n", name) for name in "abcd"])
@@ -112,4 +113,4 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+TestModel.settings = settings(max_examples=examples(50), stateful_step_count=30, deadline=None)

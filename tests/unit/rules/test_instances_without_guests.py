@@ -14,6 +14,7 @@ from herder.api.guest import GuestReport, GuestState, MigrationReport, report_of
 from herder.rules.instances import InstancePlan, InstanceSnapshot, plan_instance
 from herder.rules.instances.observed import answers, fenced
 from herder.rules.plans import moment
+from tests.examples import examples
 from tests.unit.rules.machines import NOW, Json, instance, instance_view, node, pod
 
 LAUNCHER, TARGET = "virt-launcher-web-aaaaaaaa", "virt-launcher-web-aaaaaaaa-feedface"
@@ -136,7 +137,7 @@ def runs(one: Pod) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(
     launcher=st.one_of(st.none(), about),
     moved=st.one_of(st.none(), about),

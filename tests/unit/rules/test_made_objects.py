@@ -21,6 +21,7 @@ from herder.rules.instances.launcher import pod_name
 from herder.rules.machines.children import data_volumes_of, instance_of
 from herder.rules.volumes.claims import claim_of
 from herder.rules.volumes.importer import importer_pod
+from tests.examples import examples
 from tests.unit.api.validation.judging import Json, completed, document, refused, schema_problems
 
 UID = "0c6f6bd6-0000-4000-8000-000000000001"
@@ -47,7 +48,7 @@ SOURCE = st.sampled_from([{"blank": {}}, {"pvc": {"name": "golden"}}]) | st.fixe
     }
 )
 DISK = st.fixed_dictionaries({"source": SOURCE}, optional={"pvc": CLAIM, "storage": CLAIM, "priorityClassName": TEXT})
-PATIENT = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PATIENT = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def metadata_problems(obj: Json) -> list[Problem]:

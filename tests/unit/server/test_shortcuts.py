@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from herder.server.request import ENGINE, Response, User
+from tests.examples import examples
 from tests.unit.server.inside import Inside, engine_inside
 
 Json = dict[str, Any]
@@ -118,7 +119,7 @@ WRITING = st.sampled_from([(",", ":"), (", ", ": "), (",", " : ")])
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spec=SPECS, top=TOP, each=st.lists(st.tuples(METADATA, NAMES, QUERIES), min_size=1, max_size=3), writing=WRITING)
 def test_pods_that_are_made_alike_are_what_each_would_be_alone(
     both: Both, spec: Json, top: Json, each: list[tuple[Json, str, str]], writing: tuple[str, str]
@@ -190,7 +191,7 @@ PATCHES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(PATCHES, st.sampled_from([MERGE, STRATEGIC]), QUERIES, st.booleans()), min_size=1, max_size=4))
 def test_a_patch_of_the_status_does_what_it_would_do_to_the_whole_object(both: Both, steps: list[Any]) -> None:
     name = f"patched-{next(both.numbers)}"
@@ -241,7 +242,7 @@ STEPS = st.tuples(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=3, max_size=8), again=st.integers(1, 3))
 def test_a_renewal_like_the_last_one_does_what_it_would_do_by_itself(both: Both, steps: list[Any], again: int) -> None:
     name = f"lease-{next(both.numbers)}"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from herder.kube.errors import AlreadyExists, Expired, NotFound, ServerFailed
+from tests.examples import examples
 from tests.unit.kube.cache.conftest import Play
 from tests.unit.kube.cache.rig import Rig
 from tests.unit.kube.cache.test_lists import list_now
@@ -101,7 +102,9 @@ class Player:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(before=st.lists(st.sampled_from(NAMES), unique=True), steps=st.lists(st.tuples(STEPS, PAUSES), min_size=10, max_size=40))
 def test_the_cache_ends_with_what_the_server_has(play: Play, before: list[str], steps: Steps) -> None:
     async def story(rig: Rig) -> None:

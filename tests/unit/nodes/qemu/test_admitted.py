@@ -16,6 +16,7 @@ from herder.api.registry import INSTANCE
 from herder.nodes.runtimes.base import EmptyVolume, Refused, Volume
 from herder.nodes.runtimes.qemu.command import BOARD
 from herder.rules.instances.launcher import launcher_pod
+from tests.examples import examples
 from tests.unit.api.validation.judging import completed, document, refused
 from tests.unit.nodes.qemu.orders import FACTS, command, values
 
@@ -183,7 +184,7 @@ def test_the_spec_that_all_others_are_made_from_is_admitted_and_runs() -> None:
 
 @pytest.mark.parametrize("path", FIELDS, ids=lambda path: ".".join(map(str, path)))
 @given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_admitted_in_one_field_makes_a_valid_pod_and_a_clean_command_line(
     path: tuple[str | int, ...], data: st.DataObject
 ) -> None:
@@ -194,7 +195,7 @@ def test_what_is_admitted_in_one_field_makes_a_valid_pod_and_a_clean_command_lin
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_what_is_admitted_in_several_fields_makes_a_valid_pod_and_a_clean_command_line(data: st.DataObject) -> None:
     spec = base()
     for path in data.draw(st.lists(st.sampled_from(list(FIELDS)), max_size=4, unique=True)):

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from herder.api.core.workloads import DeploymentStrategy, RollingUpdateDeployment
 from herder.rules.workloads.rolling import Limits, Share, limits_of, new_size, next_sizes
 from herder.rules.workloads.scaling import scaled_sizes
+from tests.examples import examples
 
 
 def rolling(surge: int | str | None, unavailable: int | str | None) -> DeploymentStrategy:
@@ -180,4 +181,4 @@ class Rollout(RuleBasedStateMachine):
 
 
 TestRollout = Rollout.TestCase
-TestRollout.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestRollout.settings = settings(max_examples=examples(200), stateful_step_count=40, deadline=None)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from herder.server.access.comparing import TooManyPieces, missing
 from herder.server.access.rules import Grants, Rule, read_rules, slots_of
+from tests.examples import examples
 
 VERBS = ("get", "list", "create")
 GROUPS = ("", "apps")
@@ -53,21 +54,21 @@ def read_paths_one_by_one(held: list[Rule], verb: str, path: str) -> bool:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rules, actions)
 def test_compiled_rules_decide_as_the_rules_read(held: list[Rule], action: tuple[str, str, str, str, str]) -> None:
     *what, name = action
     assert Grants(held).allow(slots_of(*what), name) == read_one_by_one(held, *action)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(rules, st.sampled_from(VERBS), st.sampled_from(PATHS))
 def test_compiled_paths_decide_as_the_rules_read(held: list[Rule], verb: str, path: str) -> None:
     assert Grants(held).allow_path(verb, path) == read_paths_one_by_one(held, verb, path)
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rules, rules, actions)
 def test_whoever_lacks_nothing_may_do_everything_that_the_other_may(
     held: list[Rule], wanted: list[Rule], action: tuple[str, str, str, str, str]

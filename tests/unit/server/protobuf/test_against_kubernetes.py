@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from herder.server.protobuf import WireError, read_body
+from tests.examples import examples
 from tests.unit.api.oracle import Oracle, running_oracle
 from tests.unit.server.protobuf.documents import documents
 
@@ -32,7 +33,7 @@ def encoded(oracle: Oracle, *wanted: dict[str, Any]) -> list[tuple[bytes, dict[s
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=UNHURRIED)
 @given(document=documents())
 def test_an_object_reads_as_the_json_that_go_would_send(oracle: Oracle, document: dict[str, Any]) -> None:
     ((wire, expected),) = encoded(oracle, document)
@@ -40,7 +41,7 @@ def test_an_object_reads_as_the_json_that_go_would_send(oracle: Oracle, document
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=UNHURRIED)
 @given(document=documents(), where=st.floats(0, 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_body_is_refused_in_words_or_read(
     oracle: Oracle, document: dict[str, Any], where: float, byte: int, cut: bool

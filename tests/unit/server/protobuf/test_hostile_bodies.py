@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from herder.server.protobuf import WireError, read_body
 from herder.server.protobuf.wire import DEEPEST, MOST_FIELDS, MOST_MESSAGES
 from tests.engines.protobuf import chunk, encode, envelope, number
+from tests.examples import examples
 
 SCHEMAS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
@@ -67,7 +68,7 @@ def test_what_is_no_utf8_is_replaced() -> None:
     assert read_body(envelope("v1", "ConfigMap", chunk(2, chunk(1, b"k") + chunk(2, b"\xff"))))["data"] == {"k": "\ufffd"}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(raw=st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused_in_words(raw: bytes) -> None:
     for body in (raw, b"k8s\x00" + raw, envelope("v1", "Pod", raw), envelope(*SCHEMAS, raw)):

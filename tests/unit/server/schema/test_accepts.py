@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.schema import Schema, compile_schema
 from herder.server.schema.values import check_value
+from tests.examples import examples
 
 POD = compile_schema(schema_for("", "v1", "Pod"), components())
 SECRET = compile_schema(schema_for("", "v1", "Secret"), components())
@@ -114,7 +115,7 @@ names = st.sampled_from(["count", "name", "on", "ratio", "port", "list", "map", 
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.dictionaries(names, values, max_size=5))
 def test_whatever_is_accepted_is_right(spec: dict[str, Any]):
     obj = {"spec": spec}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herder.server.schema.patterns import Pattern, PatternError, compile_pattern
+from tests.examples import examples
 
 PIECES = ["a", "b", "[ab]", "[^a]", ".", r"\d", r"\w", r"\s", "c", r"\b", "^", "$", "[a-c]", "(?i:A)"]
 TIMES = ["*", "+", "?", "{2}", "{1,3}", "{0,2}", "*?", "+?"]
@@ -25,7 +26,7 @@ patterns = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, derandomize=True, database=None, deadline=None)
+@settings(max_examples=examples(400), derandomize=True, database=None, deadline=None)
 @given(patterns, st.text("abcA1 \n", max_size=8))
 def test_the_automaton_agrees_with_python(pattern: str, text: str) -> None:
     expected = re.compile(pattern.replace("$", r"\Z"), re.ASCII).search(text) is not None

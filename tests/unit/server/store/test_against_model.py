@@ -17,6 +17,7 @@ from herder.server.store import store as store_module
 from herder.server.store.database import DELETE, Row
 from herder.server.store.history import History
 from herder.server.store.records import key_of
+from tests.examples import examples
 from tests.unit.server.store.model import Model
 from tests.unit.server.store.rig import MakeWriter, Rig, copy_as_if_killed, inline, outcomes, threaded
 
@@ -226,7 +227,7 @@ class ThreadedMachine(StoreMachine):
 
 
 _SETTINGS: dict[str, Any] = {
-    "max_examples": 60,
+    "max_examples": examples(60),
     "stateful_step_count": 30,
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
