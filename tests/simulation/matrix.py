@@ -36,6 +36,8 @@ class Scenario(msgspec.Struct, frozen=True):
     expect: Expect = lambda _: ""
     nodes: int = 0
     quiet: float = QUIET
+    # Of these more or fewer may be made and deleted: who tries again and again tries more often while somebody is away.
+    tried: frozenset[str] = frozenset()
 
 
 def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False, role: str = CONTROLLERS) -> Outcome:
@@ -73,7 +75,7 @@ def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault]
     wrong += unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
     wrong += simulation.trace.errors()
     server, writes = simulation.server, simulation.wire(role).writes
-    made, gone = Counter(map(named, server.made)), Counter(map(named, server.gone))
+    made, gone = (Counter(name for name in map(named, names) if name not in scenario.tried) for names in (server.made, server.gone))
     return Outcome(objects, made, gone, list(writes), [one for one in wrong if one], simulation.trace.lines)
 
 

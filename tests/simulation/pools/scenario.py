@@ -9,7 +9,7 @@ import msgspec
 from herder.api import labels
 from herder.api.registry import POOL
 from herder.kube.client import Client
-from herder.kube.resources import MACHINES, POOLS, Key
+from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
 from tests.machines.herd import machine
 from tests.simulation.herd.scenario import NAMESPACE, herd
 from tests.simulation.matrix import Expect, Scenario, Step
@@ -72,6 +72,31 @@ def attach(name: str) -> Step:
     return step
 
 
+def spoil(name: str) -> Step:
+    """From its next start on, which is at once, its guest never answers."""
+
+    async def step(client: Client) -> None:
+        key = Key(NAMESPACE, name)
+        instance = await client.get(INSTANCES, key)
+        dead = {"metadata": {"annotations": {labels.SIMULATED + "dies-after": "0s"}}}
+        requested = {"annotations": {labels.RESTART_REQUEST: instance.uid}}
+        await client.patch(MACHINES, key, {"metadata": requested, "spec": {"template": dead}})
+
+    return step
+
+
+def healed(names: list[str], name: str) -> Expect:
+    """Once, and written down."""
+    whole = has(names)
+
+    def look(left: dict[str, bytes]) -> str:
+        records = objects(left, "virtualmachinepools")[KEY.name].get("status", {}).get("healing", [])
+        counted = [(one["name"], one["attempts"]) for one in records]
+        return whole(left) or ("" if counted == [(name, 1)] else f"{name} should have been healed once: {records}")
+
+    return look
+
+
 def objects(left: dict[str, bytes], kind: str) -> dict[str, Json]:
     prefix = f"{kind}.kubevirt.io {NAMESPACE}/" if kind != "datavolumes" else f"datavolumes.cdi.kubevirt.io {NAMESPACE}/"
     return {name.removeprefix(prefix): msgspec.json.decode(raw) for name, raw in left.items() if name.startswith(prefix)}
@@ -132,4 +157,17 @@ DETACHED = pools(
     attach("web-1"),
     patch(replicas=3),
     expect=has(["web-1", "web-2", "web-3"], word="Stopped"),
+)
+_HEALED = pools(
+    "healed",
+    make(
+        2,
+        template(livenessProbe={"guestAgentPing": {}, "periodSeconds": 1}),
+        autohealing={"startupFailureThreshold": 1},
+    ),
+    spoil("web-1"),
+    expect=healed(["web-1", "web-2"], "web-1"),
+)
+HEALED = msgspec.structs.replace(
+    _HEALED, tried=frozenset(("virtualmachineinstances.kubevirt.io default/web-1", "pods default/virt-launcher-web-1-<uid>"))
 )
