@@ -144,6 +144,16 @@ async def test_a_dry_run_leaves_no_trace(api: Api, namespace: str) -> None:
     assert (await api.get(CONFIG_MAPS, "a", namespace)).ok == first
 
 
+async def test_a_version_that_nothing_has_makes_an_object_and_changes_none(api: Api, namespace: str) -> None:
+    """What a controller does that must not take over what somebody else makes at the same moment."""
+    version = (await api.create(CONFIG_MAPS, config_map("other", {}), namespace)).ok["metadata"]["resourceVersion"]
+    body = {"metadata": {"resourceVersion": version}, "data": {"k": "v"}}
+    made = (await apply(api, CONFIG_MAPS, "a", body, namespace)).ok["metadata"]
+    assert made["resourceVersion"] != version
+    again = await apply(api, CONFIG_MAPS, "a", body, namespace)
+    again.refused(409, "Conflict")
+
+
 async def test_a_resource_version_is_a_precondition(api: Api, namespace: str) -> None:
     made = (await apply(api, CONFIG_MAPS, "a", {"data": {"k": "v"}}, namespace)).ok
     version = made["metadata"]["resourceVersion"]

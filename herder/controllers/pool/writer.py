@@ -101,14 +101,19 @@ class Writer:
     # Machines.
 
     async def _create(self, pool: VirtualMachinePool, wanted: Create) -> bool:
-        """Asked for first: an apply would take over what somebody has made under this name since the cache last heard."""
+        """Only where there is nothing of that name: an apply of a version that no machine has is refused by one that is there. What
+        somebody has made since the cache last heard would be taken over otherwise, and might be deleted by a scale-in."""
         key = Key(pool.namespace, wanted.name)
-        found = await self._client.find(MACHINES, key)
-        if found is not None:
-            await self._machines.wait_seen(found.metadata.resource_version or "")
+        nobodys = {**wanted.document["metadata"], "resourceVersion": pool.metadata.resource_version}
+        try:
+            made = await self._client.apply(
+                written(MACHINES), key, {**wanted.document, "metadata": nobodys}, manager=MANAGER, force=False
+            )
+        except Conflict:
+            found = await self._client.find(MACHINES, key)
+            if found is not None:
+                await self._machines.wait_seen(found.metadata.resource_version or "")
             return False
-        # Not by force: what came into being since then has another manager, and what it says stays.
-        made = await self._client.apply(written(MACHINES), key, wanted.document, manager=MANAGER, force=False)
         await self._machines.wait_seen(made.metadata.resource_version or "")
         return True
 

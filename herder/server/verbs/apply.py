@@ -124,6 +124,8 @@ async def _create(
     if uid := document["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise status.conflict(served.resource, target.name, why)
+    # Whoever names a version that nothing here has wants to make it, and to change nothing.
+    document["metadata"].pop("resourceVersion", None)
     _bring_into_shape(request, served, document, config.typed)
     _report_doubled(request, config)
     given = admit_create(engine, served, target.namespace, document)

@@ -1,7 +1,7 @@
 """The controller of pools while what it knows of machines is late: what it deletes, and which names are free, it asks for first."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE, POOL
 from herder.controllers.pool import Pools
 from herder.kube.client import Client, Selection
 from herder.kube.resources import MACHINES, POOLS, Key
-from herder.kube.transport import Call
+from herder.kube.transport import Call, Reply
 from tests.unit.controllers.term import term
 from tests.unit.kube.engine import Line, Place, engine_in_virtual_time
 from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
@@ -23,14 +23,24 @@ MACHINE_SPEC: Json = {"running": False, "template": {"spec": INSTANCE_SPEC}}
 
 
 class LateMachines:
-    """A transport over which changes of machines come only while `open` is set."""
+    """A transport over which changes of machines come only while `open` is set, and others may act between two calls."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
-        self.send = line.send
         self.close = line.close
+        # How often a pool's status was written.
+        self.statuses = 0
+        # Done once, when the next machine is about to be written.
+        self.before_write: Callable[[], Awaitable[Any]] | None = None
         self.open = asyncio.Event()
         self.open.set()
+
+    async def send(self, call: Call) -> Reply:
+        if call.method == "PATCH" and "/virtualmachines/" in call.path and self.before_write is not None:
+            meanwhile, self.before_write = self.before_write, None
+            await meanwhile()
+        self.statuses += call.method == "PATCH" and call.path.endswith("/virtualmachinepools/web/status")
+        return await self._line.send(call)
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         stream = self._line.stream(call)
@@ -110,6 +120,38 @@ def test_a_machine_that_a_person_has_just_made_is_not_taken_over() -> None:
         cluster.late.open.set()
         await asyncio.sleep(5)
         assert await cluster.staying() == ["web-1", "web-2", "web-3"]
+
+    play(story)
+
+
+@pytest.mark.parametrize("spec", [MACHINE_SPEC, {**MACHINE_SPEC, "running": True}], ids=["like ours", "another"])
+def test_a_machine_that_a_person_makes_between_our_look_and_our_write_stays_theirs(spec: Json) -> None:
+    """Also where it says nothing else than ours: then no two managers disagree about a field."""
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.make(1)
+        body = {"metadata": {"name": "web-2", "namespace": "default"}, "spec": spec}
+        cluster.late.before_write = lambda: cluster.person.create(MACHINES, body)
+        await cluster.scale(2)
+        assert cluster.late.before_write is None
+        theirs = await cluster.person.get(MACHINES, Key("default", "web-2"))
+        assert (theirs.metadata.owner_references, theirs.labels, theirs.spec.running) == (None, {}, spec["running"])
+        assert await cluster.staying() == ["web-1", "web-2", "web-3"]
+
+    play(story)
+
+
+def test_counts_are_written_at_most_once_a_second() -> None:
+    async def story(cluster: Cluster) -> None:
+        await cluster.make(1)
+        before = cluster.late.statuses
+        for replicas in range(2, 22):
+            await cluster.person.patch(POOLS, Key("default", "web"), {"spec": {"replicas": replicas}})
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(2)
+        status = (await cluster.person.get(POOLS, Key("default", "web"))).status
+        assert status is not None and status.replicas == 21
+        assert 2 <= cluster.late.statuses - before <= 6
 
     play(story)
 
