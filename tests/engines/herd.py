@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import functools
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,8 +14,10 @@ from herder.api.world import RealWorld
 from herder.app.controllers_process import NAME, Process, Settings
 from herder.controllers import CONTROLLERS, EMBEDDED_ONLY
 from herder.controllers.node_lifecycle import NODE_LIFECYCLE
+from herder.controllers.pool import Pools
 from herder.kube.client import Client
 from herder.kube.connect import connect
+from herder.kube.kit import Start
 from herder.kube.leases import Settings as LeaseSettings
 from herder.nodes.fleet import Fleet
 from herder.nodes.node import NodeSettings
@@ -27,6 +30,8 @@ NODES = 4
 CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": "100Gi"}
 
 
+# Tests wait for what a pool shows. That it shows so at most once a second elsewhere is tested in tests/unit/controllers.
+_SOON: dict[Start, Start] = {Pools.start: functools.partial(Pools.start, status_every=0.05)}
 PARTS = ("all", "nodes", "controllers")
 
 
@@ -57,7 +62,11 @@ async def _run(kubeconfig: Path, ready: Path, part: str, nodes: int, embedded: b
         await client.wait_until_ready()
         if part != "nodes":
             # Always of the same name: one that was killed leads again at once.
-            starts = (*CONTROLLERS, *((*EMBEDDED_ONLY, *NODE_LIFECYCLE) if embedded else ()), scheduler(NAMES))
+            starts = (
+                *(_SOON.get(start, start) for start in CONTROLLERS),
+                *((*EMBEDDED_ONLY, *NODE_LIFECYCLE) if embedded else ()),
+                scheduler(NAMES),
+            )
             process = Process(client, Settings(LeaseSettings(), identity="herd"), starts)
             group.create_task(process.run(None))
         if part != "controllers":

@@ -29,6 +29,8 @@ WORKERS = 4
 TOGETHER = 0.02
 # Between two writes of a pool's counts.
 STATUS_EVERY = 1.0
+# Until somebody else's write, which was faster, is looked at.
+CONFLICTS_AFTER = 0.1
 FIRST_RETRY = 10.0
 LONGEST_RETRY = 300.0
 
@@ -36,7 +38,8 @@ LONGEST_RETRY = 300.0
 class Pools:
     name = "pools"
 
-    def __init__(self, kit: Kit, queue: Queue) -> None:
+    def __init__(self, kit: Kit, queue: Queue, status_every: float) -> None:
+        self._status_every = status_every
         self._world = kit.world
         self._queue = queue
         self._hands = Hands(kit.client, kit.recorder)
@@ -53,9 +56,9 @@ class Pools:
         self._shown: dict[str, float] = {}
 
     @classmethod
-    def start(cls, kit: Kit) -> Work:
+    def start(cls, kit: Kit, status_every: float = STATUS_EVERY) -> Work:
         queue = kit.queue(cls.name)
-        self = cls(kit, queue)
+        self = cls(kit, queue, status_every)
         enqueue(self._pools, queue)
         enqueue(kit.caches.of(CONTROLLER_REVISIONS, REVISIONS), queue, _owning_pools)
         enqueue(kit.caches.of(DATA_VOLUMES), queue, _owning_pools)
@@ -106,8 +109,9 @@ class Pools:
         self._forget_refusals(stored.uid, plan.refused)
         waits = [plan.next_look] if plan.next_look is not None else []
         if outcome.conflicts:
-            waits.append(STATUS_EVERY / 10)
-        left = min(STATUS_EVERY, self._shown.get(stored.uid, 0.0) + STATUS_EVERY - self._world.now())
+            waits.append(CONFLICTS_AFTER)
+        pause = self._status_every
+        left = min(pause, self._shown.get(stored.uid, 0.0) + pause - self._world.now())
         if not self._hands.is_shown(stored, plan.status):
             if left > 0:
                 waits.append(left)
