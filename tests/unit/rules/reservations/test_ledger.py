@@ -36,6 +36,31 @@ def test_its_whole_room_until_a_pod_takes_it_and_then_none() -> None:
     assert list(ledger.open_for(web("web-2"), NOW)) == []
 
 
+def test_a_pod_that_it_is_not_for_takes_nothing_of_it_whatever_it_says() -> None:
+    stranger = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-other", "controller": True}
+    ledger = Ledger()
+    ledger.put(reservation(node="a"))
+    put(ledger, web(on="a", took="r", owner=stranger))
+    assert held(ledger) == {"cpu": 1000, "pods": 1}
+    assert list(ledger.pods_of("r")) == []
+
+
+def test_it_reaches_its_claims_and_uses_none() -> None:
+    """Else the pod that comes for the room would find its ReadWriteOncePod claim in use."""
+    ledger = Ledger()
+    volumes = [
+        {"name": "d", "persistentVolumeClaim": {"claimName": "disk"}},
+        {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+    ]
+    ledger.put(reservation(node="a", template={"volumes": volumes}))
+    needs, found = ledger.needs("r"), ledger.held("r")
+    assert needs is not None
+    # One that is made for the pod alone is not there yet, and says nothing.
+    assert [claim.name for claim in needs.claims] == ["disk"]
+    assert found is not None
+    assert found.needs.claims == ()
+
+
 def test_without_allocate_once_it_holds_what_is_left() -> None:
     ledger = Ledger()
     ledger.put(reservation(node="a", **SEVERAL))
