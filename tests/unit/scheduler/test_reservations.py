@@ -262,6 +262,21 @@ def test_reservation_deleted_while_a_bind_is_under_way() -> None:
     play_with_reservations(scenario)
 
 
+def test_what_is_written_into_a_pod_later_counts_for_the_scheduler_as_for_everybody() -> None:
+    async def scenario(town: Town) -> None:
+        await town.nodes("a")
+        await web(town, "mine", requests={"cpu": "1"})
+        await rest()
+        await reserve(town, requests={"cpu": "2"}, allocateOnce=False)
+        await rest()
+        said = f'{{"name":"r","uid":"{(await reserved(town)).uid}"}}'
+        await town.client.patch(PODS, Key("default", "mine"), {"metadata": {"annotations": {ALLOCATED: said}}})
+        await rest()
+        assert free(town) == await recounted(town) == {"a": 2000}
+
+    play_with_reservations(scenario)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_after_any_sequence_the_free_room_is_what_a_recount_finds(seed: int) -> None:
     """Reserve, bind, lost answers, release, expire, node loss, restart."""
