@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from herder.api.registry import JOB
 from tests.unit.server.inside import Inside, config_map, engine_inside
 
 JOBS = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
@@ -41,11 +42,11 @@ async def _file(engine: Inside, name: str, pod: str = "web-0") -> tuple[int, str
 
 async def test_bare_pods_that_failed_are_let_go_by_the_last_good_setting(tmp_path: Path) -> None:
     settings = "/api/v1/namespaces/herder-system/configmaps"
-    async with engine_inside(tmp_path) as engine:
+    async with engine_inside(tmp_path, kinds=(JOB,)) as engine:
         await _pod(engine, "web-0", owned=False, phase="Failed")
         assert "evictFailedBarePods: true" in (await _file(engine, "a"))[1]
         await _make(engine, settings, config_map("herder-config", **{"jobs.yaml": "evictFailedBarePods: true"}))
-    async with engine_inside(tmp_path) as engine:
+    async with engine_inside(tmp_path, kinds=(JOB,)) as engine:
         await _change(engine, f"{settings}/herder-config", {"data": {"jobs.yaml": "evictFailedBarePods: maybe"}})
         assert (await _file(engine, "a"))[0] == 201
         await engine.ask("DELETE", f"{JOBS}/a")
