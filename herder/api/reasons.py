@@ -187,6 +187,16 @@ EVICT_COMPLETE: Final = "EvictComplete"
 WAIT_FOR_POD_BIND_RESERVATION: Final = "WaitForPodBindReservation"
 FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
 
+# Why a PodMigrationJob waits
+WAITING_FOR_GLOBAL_LIMIT: Final = "WaitingForGlobalLimit"
+WAITING_FOR_NODE_LIMIT: Final = "WaitingForNodeLimit"
+WAITING_FOR_NAMESPACE_LIMIT: Final = "WaitingForNamespaceLimit"
+WAITING_FOR_WORKLOAD_LIMIT: Final = "WaitingForWorkloadLimit"
+WAITING_FOR_DISRUPTION_BUDGET: Final = "WaitingForDisruptionBudget"
+WAITING_FOR_POD: Final = "WaitingForPod"
+ROLLOUT_IN_PROGRESS: Final = "RolloutInProgress"
+DISABLED: Final = "Disabled"
+
 # Reservations
 SCHEDULED: Final = "Scheduled"
 EXPIRED: Final = "Expired"

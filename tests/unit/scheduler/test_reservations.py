@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from herder.kube.errors import Unreachable
-from herder.kube.resources import EVENTS, NODES, PODS, RESERVATIONS, Key
+from herder.kube.resources import EVENTS, NODES, PODS, PRIORITY_CLASSES, RESERVATIONS, Key
 from tests.unit.scheduler.place import rest
 from tests.unit.scheduler.reserving import (
     ALLOCATED,
@@ -121,6 +121,20 @@ def test_one_that_finds_no_room_says_why_and_is_placed_when_there_is_some() -> N
         await town.nodes("b")
         await rest()
         assert (await reserved(town)).status.node_name == "b"
+
+    play_with_reservations(scenario)
+
+
+def test_the_more_important_one_gets_the_room_by_the_class_that_its_template_names() -> None:
+    async def scenario(town: Town) -> None:
+        await town.client.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
+        await reserve(town, "old", **LARGE)
+        await rest(5)
+        await reserve(town, "important", **LARGE, template={"priorityClassName": "high"})
+        await rest()
+        await town.nodes("a")
+        await rest()
+        assert [(await reserved(town, name)).status.phase for name in ("old", "important")] == ["Pending", "Available"]
 
     play_with_reservations(scenario)
 
