@@ -124,7 +124,7 @@ class Budgets:
 
     def _targeting(self, workload: Workload | None) -> list[BudgetKey]:
         """By the workload's name, or by that of the ReplicaSet or whoever else keeps the pod directly."""
-        if workload is None or not self._targets:
+        if workload is None or not self._has_kruise:
             return []
         group, kind = workload.group_kind
         direct_group, direct_kind = workload.controller.group_kind

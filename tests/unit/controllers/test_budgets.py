@@ -113,6 +113,7 @@ def test_kruises_budgets_count_while_their_crd_is_there(monkeypatch: pytest.Monk
         await finders.set_ready("a", False)
         await asyncio.sleep(MOMENT)
         assert found(finders, "a").problem.startswith("1 budgets of namespace default may be about this pod")
+        monkeypatch.undo()
         # One that nobody can read may be about anybody in its namespace.
         await finders.make(UNAVAILABLE_BUDGETS, "strange", {"selector": "app=db"})
         await asyncio.sleep(MOMENT)
