@@ -7,6 +7,7 @@ its uid, and by that of its controller, what it is part of.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final
 
@@ -110,14 +111,14 @@ class Workloads:
         self.scales = Scales(kit, discovery, lambda namespace, controller: self._forget(namespace, controller.uid))
         self._groups: dict[tuple[str, Controller], _Group] = {}
         self._answered: dict[Key, _Answered] = {}
-        # Which groups are made of the object with this uid.
+        # Which groups are made of the object with this uid, or wait for one of this name.
         self._made_of: dict[Id, dict[tuple[str, Controller], None]] = {}
         self._handlers: list[Callable[[Id], None]] = []
         for cache in (self._pods, *self._owned):
             cache.add_index(BY_OWNER)
             cache.add_index(BY_CONTROLLER)
-        for cache in self._caches.values():
-            cache.subscribe(self._changed)
+        for kind, cache in self._caches.items():
+            cache.subscribe(partial(self._owner_changed, kind))
         self._pods.subscribe(self._pod_changed)
 
     def subscribe(self, handler: Callable[[Id], None]) -> None:
@@ -216,6 +217,9 @@ class Workloads:
         self._groups[place] = group
         for uid in touched:
             self._note(namespace, uid, place)
+        if top.problem:
+            # It may come, or another one may under its name.
+            self._note(namespace, _by_name(top.controller.group_kind, top.controller.name), place)
         return group
 
     def _gather(self, namespace: str, uid: str) -> tuple[list[Stored[Pod]], list[str], int]:
@@ -271,6 +275,11 @@ class Workloads:
         self._answered.pop(change.key, None)
         self._changed(change)
 
+    def _owner_changed(self, kind: GroupKind, change: Change[Any]) -> None:
+        if change.old is None or change.new is None:
+            self._forget(change.key.namespace, _by_name(kind, change.key.name))
+        self._changed(change)
+
     def _changed(self, change: Change[Any]) -> None:
         for state in (change.old, change.new):
             if state is not None:
@@ -287,6 +296,11 @@ class Workloads:
             group.valid = False
             for handler in self._handlers:
                 handler(group.workload.id)
+
+
+def _by_name(kind: GroupKind, name: str) -> str:
+    """In place of a uid: no uid looks like that."""
+    return f"{kind[0]}/{kind[1]}/{name}"
 
 
 def _state(stored: Stored[Pod]) -> PodState | None:
