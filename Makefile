@@ -4,7 +4,8 @@ PYTHON ?= python3
 UV := 0.13.7
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+# Tests wait as much as they compute: one worker more than there are processors keeps those busy.
+JOBS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
@@ -39,7 +40,7 @@ test: setup
 	-@tools/qemu/install.sh
 	-@tools/qemu/linux.sh >/dev/null
 	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle
-	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope -q $(ARGS)
+	$(BIN)/pytest tests --engine all -n $(JOBS) --dist loadscope --no-loadscope-reorder --by-module -q $(ARGS)
 
 # Unit tests with a fifth of their made examples, behaviour on the embedded engine, and one seed of the simulation.
 test-quick: setup

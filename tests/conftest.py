@@ -3,6 +3,7 @@
 import os
 import signal
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
@@ -14,7 +15,9 @@ from tests.engines.api import Api, connect
 from tests.engines.engine import NAMES, Engine, Unavailable
 from tests.engines.pool import Answer, Broker, Pool, ask_broker
 from tests.engines.resources import NAMESPACES
+from tests.engines.schemas import compile_once
 from tests.examples import try_only
+from tests.order import in_order
 
 T = TypeVar("T")
 
@@ -40,6 +43,7 @@ _BROKER = pytest.StashKey[Broker]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=[*NAMES, "all"], default="embedded", help="what tests/behaviour runs against")
     parser.addoption("--examples", type=int, default=100, help="percent of the examples that properties are tried with")
+    parser.addoption("--by-module", action="store_true", help="in an order for workers that take whole modules")
     parser.addoption("--seed", type=int, default=1, help="the first seed of tests/simulation")
     parser.addoption("--seeds", type=int, default=1, help="how many seeds tests/simulation tries, from the first one on")
 
@@ -50,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # As our processes write logs: a picture of all variables at each step of a traceback takes seconds.
     plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, plain])
+    compile_once()
     share: Any = config.getoption("--examples")
     if share != 100:
         try_only(share)
@@ -73,12 +78,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine", NAMES if chosen == "all" else [chosen], indirect=True, scope="session")
 
 
+# After pytest has put tests of one engine together.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of what only one engine has are not asked of the other."""
+    """Tests of what only one engine has are not asked of the other. Where workers take whole modules, those are in order."""
     kept = [item for item in items if _asked(item)]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if not _asked(item)])
-        items[:] = kept
+    if config.getoption("--by-module"):
+        places = {path: place for place, path in enumerate(in_order(Counter(map(_module, kept))))}
+        kept.sort(key=lambda item: places[_module(item)])
+    items[:] = kept
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _asked(item: pytest.Item) -> bool:

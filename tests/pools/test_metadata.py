@@ -76,5 +76,7 @@ async def test_vm_edited_by_hand_so_that_the_merged_spec_is_refused(pool: Pool) 
     assert "web-2" in said["message"]
     await pool.shows(updatedReplicas=2, readyReplicas=3)
     await pool.herd.patch("web-2", {"spec": {"template": {"spec": {"domain": {"resources": None}}}}})
+    # It would be tried again by itself, and is tried at once where the pool is changed, too.
+    await pool.roll(memory("66Mi"))
     await pool.settled(3)
     await pool.says_not("ReplicaFailure")

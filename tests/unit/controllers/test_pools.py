@@ -120,6 +120,12 @@ def test_a_machine_that_a_person_has_just_made_is_not_taken_over() -> None:
         cluster.late.open.set()
         await asyncio.sleep(5)
         assert await cluster.staying() == ["web-1", "web-2", "web-3"]
+        # Its number is free again once it is gone.
+        await cluster.person.delete(MACHINES, Key("default", "web-2"))
+        await asyncio.sleep(5)
+        assert await cluster.staying() == ["web-1", "web-3"]
+        await cluster.scale(3)
+        assert await cluster.staying() == ["web-1", "web-2", "web-3"]
 
     play(story)
 
