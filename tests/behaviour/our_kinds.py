@@ -1,6 +1,9 @@
 """Our own kinds for tests through the API: installed once, and addressed as any other resource."""
 
+import functools
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 import yaml
 
@@ -13,6 +16,15 @@ from tests.engines.waiting import eventually
 # A taint's key that is none: the schema lets it pass.
 _WRONG = {"metadata": {"name": "judged"}, "spec": {"configuration": {"migrations": {"nodeDrainTaintKey": "a b"}}}}
 FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
+
+
+# Whose definitions were made before: to read them takes a second, and many tests ask.
+_installed: WeakSet[Api] = WeakSet()
+
+
+@functools.cache
+def _definitions() -> list[Any]:
+    return [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yaml"))]
 
 
 def resource_of(info: KindInfo) -> Resource:
@@ -33,10 +45,12 @@ async def make_owned_pod(api: Api, name: str, namespace: str) -> Json:
 
 
 async def install_definitions(api: Api) -> None:
-    for path in sorted(FOLDER.glob("*.yaml")):
-        reply = await api.create(CRDS, yaml.safe_load(path.read_text(encoding="utf-8")), fieldValidation="Strict")
-        assert reply.code in (201, 409), reply.raw.decode()
-        assert not reply.warnings
+    if api not in _installed:
+        for definition in _definitions():
+            reply = await api.create(CRDS, definition, fieldValidation="Strict")
+            assert reply.code in (201, 409), reply.raw.decode()
+            assert not reply.warnings
+        _installed.add(api)
 
     async def served() -> bool:
         return all([(await api.list(resource_of(info), limit=1)).code == 200 for info in KINDS])
