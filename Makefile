@@ -4,8 +4,7 @@ PYTHON ?= python3
 UV := 0.13.7
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests wait as much as they compute: one worker more than there are processors keeps those busy.
-JOBS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
+JOBS ?= 2
 # The certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS ?= 1
 
