@@ -71,12 +71,13 @@ async def test_a_pod_has_one_unfinished_job_which_goes_on_when_the_pod_is_gone(a
     assert (await jobs.file()).code == 201
     first = jobs.made[0]
 
-    async def told() -> None:
+    async def told() -> bool:
         """The webhook's cache may be a moment behind."""
         unfinished = f"PodMigrationJob {first} of pod {namespace}/web-0 is not finished (phase Pending)"
         why = f"{unfinished}: wait for it, or delete it to abort it"
         tried = {"metadata": {"name": f"{first}-again"}, "spec": {"podRef": {"namespace": namespace, "name": "web-0"}}}
         _refused(await api.create(JOBS, tried, dryRun="All"), f"spec.podRef: Forbidden: {why}")
+        return True
 
     await eventually(told)
     (await api.patch(JOBS, first, {"status": {"phase": "Failed"}}, subresource="status")).ok  # noqa: B018
