@@ -1,6 +1,5 @@
 """PodMigrationJobs that their pod, their creator or another job stands in the way of: refused by both engines in the same words."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -90,13 +89,6 @@ async def test_a_pod_has_one_unfinished_job_which_goes_on_when_the_pod_is_gone(a
     wish = await api.patch(JOBS, second, {"metadata": {"annotations": {"herder.dev/abort": "yes"}}})
     _refused(wish, 'metadata.annotations[herder.dev/abort]: Invalid value: "yes": must be "true" or "false", or be left out')
     (await api.patch(JOBS, second, {"metadata": {"finalizers": None, "annotations": {"herder.dev/abort": "true"}}})).ok  # noqa: B018
-
-
-@pytest.mark.only_on("embedded", "a real API server lets two in that come together; the controllers decide")
-async def test_of_many_jobs_of_one_pod_that_come_together_one_is_let_in(api: Api, namespace: str, jobs: Jobs) -> None:
-    await make_owned_pod(api, "web-0", namespace)
-    replies = await asyncio.gather(*(jobs.file() for _ in range(20)))
-    assert sorted(reply.code for reply in replies) == [201] + [422] * 19
 
 
 async def test_who_files_jobs_must_be_let_evict_where_the_pod_is(

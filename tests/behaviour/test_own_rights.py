@@ -26,6 +26,7 @@ JOBS, RESERVATIONS, POOLS = (resource_of(info) for info in (registry.JOB, regist
 CONTROLLERS = Resource("", "v1", "replicationcontrollers", "ReplicationController")
 KRUISE = Resource("policy.kruise.io", "v1alpha1", "podunavailablebudgets", "PodUnavailableBudget")
 NOBODY = "nobody-there"
+OURS = subject(account.SYSTEM_NAMESPACE, account.ACCOUNT)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +39,7 @@ async def ours(api: Api, engine: Engine) -> AsyncIterator[Api]:
         resource = Resource(group, version, f"{body['kind'].lower()}s", body["kind"])
         place, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
         (await api.patch(resource, name, body, place, kind="apply", fieldManager="test", force="true")).ok  # noqa: B018
-    who = subject(account.SYSTEM_NAMESPACE, account.ACCOUNT)
-    await until_allowed(api, "", who, rule("get", "podunavailablebudgets", "policy.kruise.io"))
+    await until_allowed(api, "", OURS, rule("get", "podunavailablebudgets", "policy.kruise.io"))
     async with with_token(engine, await token_for(api, account.SYSTEM_NAMESPACE, account.ACCOUNT)) as connected:
         yield connected
 
@@ -66,7 +66,9 @@ async def test_our_controllers_carry_out_jobs_and_file_none(
     assert (await ours.create(JOBS, {"metadata": {"name": f"{name}-b"}, "spec": {"podRef": reference}})).code == 403
     assert (await ours.patch(JOBS, name, {"status": {"phase": "Running"}}, subresource="status")).code == 200
     uid = (await ours.get(JOBS, name)).ok["metadata"]["uid"]
-    # An owner that is not to go before it takes a right over the finalizers of the owner.
+    # An owner that is not to go before it takes a right over the finalizers of the owner, where an API server insists on that.
+    for finalizers in ("podmigrationjobs/finalizers", "reservations/finalizers"):
+        await until_allowed(api, "", OURS, rule("update", finalizers, JOBS.group))
     owner = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "name": name, "uid": uid, "controller": True}
     metadata = {"name": name, "ownerReferences": [{**owner, "blockOwnerDeletion": True}]}
     room = {"metadata": metadata, "spec": {"template": {"spec": {}}, "owners": [{"object": {"name": "web-0"}}]}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from herder.server.housekeeping.own_nodes import OwnNodes
 from herder.server.request import ENGINE, Request, Response, Stream, User, parse_query
 from herder.server.running import Running
 from herder.server.store import Database, InlineWriter, Store
+from herder.server.store.writer import ThreadWriter
 
 Json = dict[str, Any]
 
@@ -67,12 +69,18 @@ class Inside:
 
 @asynccontextmanager
 async def engine_inside(
-    folder: Path, world: StillWorld | None = None, own_nodes: OwnNodes | None = None, kinds: Sequence[KindInfo] = ()
+    folder: Path,
+    world: StillWorld | None = None,
+    own_nodes: OwnNodes | None = None,
+    kinds: Sequence[KindInfo] = (),
+    writing_takes_time: bool = False,
 ) -> AsyncGenerator[Inside]:
-    """`kinds` are those of ours that it knows: each takes a moment, and few tests ask for one."""
+    """`kinds` are those of ours that it knows: each takes a moment, and few tests ask for one. `writing_takes_time`: what is
+    decided is durable a moment later, as it is outside of tests."""
     database = Database(folder / "herder.db")
     world = world or StillWorld()
-    running = Running(Store(database, InlineWriter(database)), world, own_nodes=own_nodes, kinds=kinds)
+    writer = ThreadWriter(database, asyncio.get_running_loop()) if writing_takes_time else InlineWriter(database)
+    running = Running(Store(database, writer), world, own_nodes=own_nodes, kinds=kinds)
     await running.start()
     try:
         yield Inside(running, world)

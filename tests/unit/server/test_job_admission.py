@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,15 @@ async def _file(engine: Inside, name: str, pod: str = "web-0") -> tuple[int, str
     kind = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "PodMigrationJob"}
     code, answer = await engine.ask("POST", JOBS, {**kind, "metadata": {"name": name}, "spec": spec})
     return code, answer.get("message", "")
+
+
+async def test_of_many_jobs_of_one_pod_that_come_together_one_is_let_in(tmp_path: Path) -> None:
+    """All are decided on before the first is durable."""
+    async with engine_inside(tmp_path, kinds=(JOB,), writing_takes_time=True) as engine:
+        await _pod(engine, "web-0")
+        replies = await asyncio.gather(*(_file(engine, f"job-{number}") for number in range(10)))
+    assert sorted(code for code, _ in replies) == [201] + [422] * 9
+    assert all("is not finished (phase Pending)" in message for code, message in replies if code == 422)
 
 
 async def test_bare_pods_that_failed_are_let_go_by_the_last_good_setting(tmp_path: Path) -> None:
