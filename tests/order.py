@@ -21,6 +21,7 @@ WAITS: Mapping[str, float] = {
     "tests/levels/": 4.0,
     "tests/machines/": 2.0,
     "tests/pools/": 3.0,
+    "tests/reservations/": 3.0,
     "tests/webhook/": 1.0,
     "tests/workloads/": 2.0,
 }
@@ -28,7 +29,7 @@ COMPUTES: Mapping[str, float] = {
     "tests/": 0.05,
     "tests/fuzz/": 2.0,
     "tests/simulation/": 3.0,
-    "tests/simulation/test_lost_guests": 20.0,
+    "tests/simulation/test_lost_guests": 4.0,
     "tests/simulation/test_migrations": 12.0,
     "tests/unit/rules/pools/test_invariants": 2.0,
     "tests/unit/scheduler/": 0.5,
