@@ -3,7 +3,7 @@ places them; what is free of each it counts itself (herder/rules/reservations)."
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry, Gauge
@@ -18,11 +18,10 @@ from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS, RESERVATIONS, Key
-from herder.rules.matching.resources import pod_requests
+from herder.rules.matching.resources import amounts
 from herder.rules.placement import Offer, node_event
 from herder.rules.reservations import allocation_of, plan_reservation
 from herder.rules.reservations.allocation import took
-from herder.rules.reservations.room import held_needs, placing_needs, total
 
 WORKERS = 4
 FINISHED = ("Succeeded", "Failed")
@@ -144,10 +143,13 @@ class ReservationMetrics:
         return sum((one.status.phase or "Pending") == phase for one in self._reservations.all())
 
     def _held(self, resource: str) -> float:
-        """Processors in cores, memory in bytes, as Prometheus wants its units."""
-        amount = 0
-        for one in self._reservations.all():
-            if one.status.phase == "Available" and not one.being_deleted:
-                held = held_needs(placing_needs(one), total(pod_requests(pod) for pod in self._reservations.takers(one)))
-                amount += held.requests.get(resource, 0) if held is not None else 0
+        """Processors in cores, memory in bytes, as Prometheus wants its units. As they report it: to count anew what thousands hold
+        would keep everybody waiting while somebody looks."""
+        statuses = [one.status for one in self._reservations.all() if one.status.phase == "Available"]
+        amount = sum(_left(resource, status.allocatable or {}, status.allocated or {}) for status in statuses)
         return amount / 1000 if resource == "cpu" else float(amount)
+
+
+def _left(resource: str, allocatable: Mapping[str, str | int | float], allocated: Mapping[str, str | int | float]) -> int:
+    held, taken = (amounts({resource: one.get(resource, 0)})[resource] for one in (allocatable, allocated))
+    return max(held - taken, 0)

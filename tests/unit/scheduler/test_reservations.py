@@ -9,6 +9,7 @@ import pytest
 
 from herder.kube.errors import Unreachable
 from herder.kube.resources import EVENTS, NODES, PODS, PRIORITY_CLASSES, RESERVATIONS, Key
+from tests.unit.kube.virtual import samples
 from tests.unit.scheduler.place import rest
 from tests.unit.scheduler.reserving import (
     ALLOCATED,
@@ -36,6 +37,8 @@ def test_room_is_held_from_others_and_given_to_whom_it_is_for() -> None:
         await rest()
         held = await reserved(town)
         assert (held.status.phase, held.status.node_name, held.status.allocatable) == ("Available", "a", {"cpu": "3"})
+        assert samples(town.registry, "herder_reservations")["Available",] == 1
+        assert samples(town.registry, "herder_reserved_resources") == {("cpu",): 3.0, ("memory",): 0.0}
         # A stranger would fit there, were it not held.
         await town.pod("stranger", requests={"cpu": "3"})
         await rest()
@@ -49,6 +52,7 @@ def test_room_is_held_from_others_and_given_to_whom_it_is_for() -> None:
         assert (taken.status.phase, [one.name for one in taken.status.current_owners or ()]) == ("Succeeded", ["mine"])
         notes = {event.note for event in (await town.client.list(EVENTS)).items}
         assert {"holds room on node a", "pod default/mine took the room on node a"} <= notes
+        assert samples(town.registry, "herder_reserved_resources")["cpu",] == 0
         assert free(town) == await recounted(town) == {"a": 1000, "b": 1000}
 
     play_with_reservations(scenario)
