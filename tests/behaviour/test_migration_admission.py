@@ -1,6 +1,5 @@
 """Migrations and policies that others stand in the way of: refused by the embedded engine and the webhook in the same words."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -99,17 +98,6 @@ async def test_a_name_in_another_namespace_is_another_instance(api: Api, namespa
     await _instance(api, namespace)
     elsewhere = await api.create(MIGRATIONS, _migration("a"), "default")
     assert elsewhere.code == 422
-
-
-@pytest.mark.only_on("embedded", "a real API server lets two in that come together; the controllers decide")
-async def test_of_many_that_come_together_one_is_let_in(api: Api, namespace: str, unique: Unique) -> None:
-    await _instance(api, namespace)
-    replies = await asyncio.gather(*(api.create(MIGRATIONS, _migration(f"m-{number}"), namespace) for number in range(20)))
-    assert sorted(reply.code for reply in replies) == [201] + [422] * 19
-    label = unique("label")
-    policies = [_policy(unique("p"), namespaceSelector={label: "x"}) for _ in range(20)]
-    answers = await asyncio.gather(*(api.create(POLICIES, policy) for policy in policies))
-    assert sorted(reply.code for reply in answers) == [201] + [422] * 19
 
 
 async def test_two_policies_with_the_same_selectors_are_refused(api: Api, unique: Unique) -> None:
