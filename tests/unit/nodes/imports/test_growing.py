@@ -102,6 +102,27 @@ async def test_room_that_ends_on_the_way_leaves_the_disk_as_long_as_it_was(tmp_p
     assert (disk.stat().st_size, allocated(disk)) == (MIB, MIB)
 
 
+@pytest.mark.parametrize("preallocate", [False, True])
+async def test_who_is_killed_when_the_disk_is_longer_and_its_guest_not_told_tells_it_after_the_next_start(
+    tmp_path: Path, guests: Guests, preallocate: bool
+) -> None:
+    async with Importing(tmp_path / "volumes", guests=guests) as killed:
+        await killed.run(capacity=4 * MIB, preallocate=preallocate)
+        guests.busy = 1_000_000
+        await killed.work.start(killed.pod(action="grow", capacity=9 * MIB))
+
+        async def longer() -> bool:
+            return size_of(killed) == 9 * MIB
+
+        await eventually(longer)
+    assert guests.told == []
+    guests.busy = 0
+    async with Importing(tmp_path / "volumes", guests=guests) as again:
+        assert (await grown(again, 9 * MIB)).state == "ShutDown"
+        assert guests.told == [(9 * MIB, 9 * MIB)]
+        assert not preallocate or allocated(again.folder.disk(VOLUME)) >= 9 * MIB
+
+
 async def test_a_claim_that_nobody_fills_has_its_size_from_the_first_use_on(importing: Importing) -> None:
     missing = await grown(importing, 9 * MIB)
     assert (missing.reason, importing.folder.is_filled(VOLUME)) == ("ContentMissing", False)
