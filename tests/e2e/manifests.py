@@ -95,11 +95,26 @@ def placed(here: Kubectl, documents: list[Json]) -> Kubectl:
 
 
 def prepare(kubectl: Kubectl, documents: list[Json]) -> None:
-    """Only what runs can be moved: a migration is of an instance that is there. Settings that came with the engine make room."""
+    """Only what is there can be moved: a migration is of an instance, and a job of a pod that somebody controls. Settings that came
+    with the engine make room."""
     for document in documents:
+        if document["kind"] == "PodMigrationJob":
+            reference = document["spec"]["podRef"]
+            _owned_pod(kubectl.inside(reference["namespace"]), reference["name"])
         if document["kind"] == "KubeVirt":
             kubectl("delete", "kubevirt", "kubevirt", "--ignore-not-found")
         if document["kind"] == "VirtualMachineInstanceMigration":
             name, spec = document["spec"]["vmiName"], {"domain": {}}
             instance = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {"name": name}, "spec": spec}
             kubectl.create(instance)
+
+
+def _owned_pod(kubectl: Kubectl, name: str) -> None:
+    """Of a controller that never looks after it. Several tests move it."""
+    if kubectl("get", "pod", name, "--ignore-not-found", "-o", "name"):
+        return
+    kubectl.create(config_map(f"owner-of-{name}"))
+    owner = kubectl.json("get", "configmap", f"owner-of-{name}")["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"], "controller": True}
+    made = pod(name)
+    kubectl.create({**made, "metadata": {**made["metadata"], "ownerReferences": [reference]}})
