@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from herder.api import labels
 from herder.api.core import Pod
+from herder.api.kinds import ReservationView
 from herder.cli.asking import WRONG_USE, Refusal
 from herder.cli.tables import Part, Table, in_few_words
 from herder.kube.client import Client, Selection
@@ -37,8 +38,16 @@ async def gather(client: Client) -> Everything:
         claims=(await client.list(CLAIMS)).items,
         volumes=(await client.list(VOLUMES)).items,
         classes=(await client.list(STORAGE_CLASSES)).items,
-        reservations=(await client.list(RESERVATIONS)).items,
+        reservations=await _reservations(client),
     )
+
+
+async def _reservations(client: Client) -> Sequence[ReservationView]:
+    """None where the cluster does not know the kind: then nothing is reserved."""
+    try:
+        return (await client.list(RESERVATIONS)).items
+    except NotFound:
+        return ()
 
 
 async def _find(client: Client, asked: str, namespace: str) -> Pod:

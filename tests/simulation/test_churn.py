@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE, MIGRATION, POLICY, POOL, REVIEW, SETTINGS
+from herder.api.registry import DATA_VOLUME, INSTANCE, JOB, MACHINE, MIGRATION, POLICY, POOL, RESERVATION, REVIEW, SETTINGS
 from herder.controllers import CONTROLLERS, EMBEDDED_ONLY
 from herder.controllers.node_lifecycle import NODE_LIFECYCLE
 from herder.kube import queue
@@ -174,6 +174,6 @@ def test_nobody_remembers_for_ever_what_has_gone(first_seed: int, monkeypatch: p
         grown = {name: size - before[name] for name, size in sizes().items() if size - before[name] >= ROUNDS // 2}
         return {name: more for name, more in grown.items() if not name.startswith(BOUNDED)}
 
-    kinds = (MACHINE, INSTANCE, DATA_VOLUME, SETTINGS, MIGRATION, POLICY, REVIEW, POOL)
+    kinds = (MACHINE, INSTANCE, DATA_VOLUME, SETTINGS, MIGRATION, POLICY, REVIEW, POOL, RESERVATION, JOB)
     grown = simulate(first_seed, main, kinds, traced=False)
     assert not grown, "\n".join(f"{name}: {more} more" for name, more in grown.items())

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from herder.api.registry import INSTANCE, KINDS, MIGRATION, SETTINGS, KindInfo, info_of
+from herder.api.registry import INSTANCE, JOB, KINDS, MIGRATION, SETTINGS, KindInfo, info_of
 from herder.api.schemas import schema_of_kind
-from herder.kube.resources import Key, Resource
+from herder.kube.resources import CONFIG_MAPS, PODS, Key, Resource
 from tests.simulation.inputs import Inputs
 from tests.simulation.simulation import Simulation, simulate
 
@@ -32,7 +32,13 @@ def _resource(info: KindInfo) -> Resource[Any]:
 
 
 async def _prepare(simulation: Simulation, info: KindInfo) -> None:
-    """Only what runs can be moved. The settings that came with the engine make room for others."""
+    """Only what is there can be moved. The settings that came with the engine make room for others."""
+    if info is JOB:
+        reference = _example(info)["spec"]["podRef"]
+        owner = await simulation.client().create(CONFIG_MAPS, {"metadata": {"name": "owner", "namespace": reference["namespace"]}})
+        controller = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid, "controller": True}
+        metadata = {"name": reference["name"], "namespace": reference["namespace"], "ownerReferences": [controller]}
+        await simulation.client().create(PODS, {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}]}})
     if info is SETTINGS:
         await simulation.client().delete(_resource(info), Key("kubevirt", "kubevirt"))
     if info is MIGRATION:

@@ -71,6 +71,6 @@ def test_everything_in_the_tour_can_be_pasted_and_leaves_nothing_behind(
     # Of the pool: its machine that was healed, its rollout, and the one that was halted and undone.
     assert "did not start: deleted with its volumes, to be made again: VirtualMachine counters-2" in said
     assert len(re.findall(r"^rollout of counters-\w+ is complete: 4 of 4 have it$", said, re.MULTILINE)) == 2, said
-    assert re.search(r"counters-\d did not become available with revision counters-\w+ in time; 1 of 4 have", said), said
+    assert re.search(r"counters-\d did not become available with revision counters-\w+ in time; 1 of 4 has", said), said
     before, after = re.findall(r"^OBJECTS BEGIN\n(.*?)^OBJECTS END$", said, re.DOTALL | re.MULTILINE)
     assert (before, re.findall(r"^LEFT:\s*$", said, re.MULTILINE)) == (after, ["LEFT:"]), said
