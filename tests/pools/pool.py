@@ -66,8 +66,8 @@ class Pool:
     async def change(self, **spec: Any) -> Json:
         return await self.herd.patch(self.name, {"spec": spec}, POOLS)
 
-    async def roll(self, changes: Json) -> Json:
-        return await self.change(template=changes)
+    async def roll(self, changes: Json, **spec: Any) -> Json:
+        return await self.change(template=changes, **spec)
 
     async def scale(self, replicas: int, **metadata: Any) -> Reply:
         """As `kubectl scale` does it."""

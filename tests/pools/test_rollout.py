@@ -8,6 +8,8 @@ from tests.machines.herd import INSTANCES, Json, condition
 from tests.pools.pool import Pool, memory, size_of, template, uid
 
 OLDEST: Json = {"selectionPolicy": {"basePolicy": "Oldest"}}
+# Only what never works is given little time.
+IMPATIENT = {"progressDeadlineSeconds": 2}
 
 
 async def test_a_rollout_never_misses_more_than_it_may(pool: Pool) -> None:
@@ -51,10 +53,10 @@ async def test_strategies_that_stop_nothing(pool: Pool, strategy: str) -> None:
 
 
 async def test_a_bad_template_halts_by_itself_and_a_revert_or_a_fix_resumes(pool: Pool) -> None:
-    await pool.make(3, template(), progressDeadlineSeconds=2, updateStrategy={"proactive": OLDEST}, maxUnavailable=1)
+    await pool.make(3, template(), updateStrategy={"proactive": OLDEST}, maxUnavailable=1)
     good = (await pool.settled(3))["status"]["currentRevision"]
     before = await pool.uids()
-    await pool.roll(memory("65Mi", fails_at="boot"))
+    await pool.roll(memory("65Mi", fails_at="boot"), **IMPATIENT)
     said = await pool.says("Progressing", status="False", reason="ProgressDeadlineExceeded")
     bad = (await pool.get())["status"]["updateRevision"]
     assert "web-1" in said["message"]
@@ -89,7 +91,7 @@ async def test_a_bad_template_halts_by_itself_and_a_revert_or_a_fix_resumes(pool
     # So is a fix.
     await pool.roll(memory("65Mi", fails_at="boot"))
     await pool.says("Progressing", status="False", reason="ProgressDeadlineExceeded")
-    await pool.roll(memory("66Mi", fails_at=None))
+    await pool.roll(memory("66Mi", fails_at=None), progressDeadlineSeconds=600)
     await pool.settled(4)
     assert {size_of(one) for one in (await pool.instances()).values()} == {"66Mi"}
 
@@ -107,22 +109,22 @@ async def test_a_machine_that_waits_to_be_tried_again_is_started_at_once_with_a_
 
 
 async def test_a_failed_rollout_goes_back_by_itself_where_it_is_asked_to(pool: Pool) -> None:
-    await pool.make(2, progressDeadlineSeconds=2, updateStrategy={"proactive": {**OLDEST, "onFailure": "Rollback"}})
+    await pool.make(2, updateStrategy={"proactive": {**OLDEST, "onFailure": "Rollback"}})
     good = (await pool.settled(2))["status"]["currentRevision"]
-    await pool.roll(memory("65Mi", fails_at="boot"))
+    await pool.roll(memory("65Mi", fails_at="boot"), **IMPATIENT)
     await pool.says("Progressing", status="False", reason="RolledBack")
     bad = (await pool.get())["status"]["failedRevision"]
     await pool.shows(currentRevision=good, readyReplicas=2, updatedReplicas=0, failedRevision=bad)
     assert {size_of(one) for one in (await pool.instances()).values()} == {"64Mi"}
-    await pool.roll(memory("66Mi", fails_at=None))
+    await pool.roll(memory("66Mi", fails_at=None), progressDeadlineSeconds=600)
     await pool.settled(2)
 
 
 async def test_all_machines_at_once_may_be_missed_and_a_bad_template_is_still_noticed(pool: Pool) -> None:
     """Nobody is left who has not got it: it is said, and goes back, all the same."""
-    await pool.make(2, progressDeadlineSeconds=2, maxUnavailable="100%")
+    await pool.make(2, maxUnavailable="100%")
     good = (await pool.settled(2))["status"]["currentRevision"]
-    await pool.roll(memory("65Mi", fails_at="boot"))
+    await pool.roll(memory("65Mi", fails_at="boot"), **IMPATIENT)
     await pool.says("Progressing", status="False", reason="ProgressDeadlineExceeded")
     await pool.change(updateStrategy={"proactive": {"onFailure": "Rollback"}})
     await pool.shows(currentRevision=good, readyReplicas=2)
