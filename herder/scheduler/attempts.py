@@ -61,12 +61,12 @@ class Attempts:
         self._count_waiting()
         self.write(self._say(waiter, said))
 
-    def wake(self, waiters: list[Waiter]) -> None:
-        """Those that wait no longer are looked at again."""
+    def wake(self, waiters: list[Waiter], *, at_once: bool = False) -> None:
+        """Those that wait no longer are looked at again. `at_once`: without waiting for the end of their backoff."""
         for waiter in waiters:
             rank = self._rank_of(waiter.key)
             if rank is not None:
-                self.line.add_later(waiter.key, *rank)
+                (self.line.add if at_once else self.line.add_later)(waiter.key, *rank)
         self._count_waiting()
 
     def again(self, key: Key, result: str) -> None:

@@ -96,13 +96,13 @@ class Scheduler:
         self._attempts.wake(woken)
 
     def _opened(self, name: str) -> None:
-        """Those that wait and may take this reservation are looked at again, each as soon as its backoff lets it."""
+        """Those that wait and may take this reservation are looked at again, at once: it was opened for them."""
         reservation, waiting = self.view.ledger.get(name), self._attempts.waiting
         if reservation is None or not len(waiting):
             return
         found = waiting.for_owners(self.view.ledger.keys_of(name))
         meant = [one for one in found if (pod := view_of(self._pods.stored(one.key))) is not None and matches(reservation, pod)]
-        self._attempts.wake([woken for one in meant if (woken := waiting.remove(one.key)) is not None])
+        self._attempts.wake([woken for one in meant if (woken := waiting.remove(one.key)) is not None], at_once=True)
 
     def _rank_of(self, key: Key) -> Rank | None:
         if not key.namespace:

@@ -83,10 +83,11 @@ def test_a_pod_that_waits_goes_as_soon_as_a_reservation_for_it_is_opened() -> No
         await reserve(town, requests={"cpu": "2"}, unschedulable=True)
         await rest()
         await web(town, "mine", requests={"cpu": "2"})
-        await rest()
+        await rest(0.3)
         assert await town.condition("mine") == "0/1 nodes are available: 1 Insufficient cpu."
         await close(town, "r", False)
-        await rest()
+        await rest(0.3)
+        # It was tried in vain a moment ago, and does not sit that out.
         assert await town.node_of("mine") == "a"
 
     play_with_reservations(scenario)
