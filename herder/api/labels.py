@@ -60,7 +60,16 @@ READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved
 # Reservations (seed 004)
 RESERVATION_ALLOCATED: Final = "scheduling.koordinator.sh/reservation-allocated"  # annotation of a pod: which it took
 
+# PodMigrationJobs (seed 004); each is an annotation but for the policy
+ABORT: Final = "herder.dev/abort"  # of a job: "true" ends it
+MIGRATION_PRIORITY: Final = "herder.dev/migration-priority"  # of a job: the higher, the sooner; 0 where absent
+SURGE: Final = "herder.dev/surge"  # of a job or of its Deployment: "true" where the replacement comes first
+EVICTION_COST: Final = "scheduling.koordinator.sh/eviction-cost"  # of a pod: the lower, the sooner; int32
+QOS_CLASS: Final = "koordinator.sh/qosClass"  # label of a pod: LSE, LSR, LS or BE
+EVICT_POLICY: Final = "koordinator.sh/evict-policy"  # label of a pod: how it is ended, Eviction or Delete
+
 # Finalizers
+JOB_FINALIZER: Final = "herder.dev/pod-migration-job"  # of a job: until what it began is ended or undone
 INSTANCE_FINALIZER: Final = "herder.dev/instance"  # until no pod of it is left
 MIGRATION_FINALIZER: Final = "herder.dev/migration"  # until it is over and nothing of it is left: deleting it cancels it
 NODE_FINALIZER: Final = "herder.dev/guests"  # on a Node, by its agent: until the last guest there has ended

@@ -186,6 +186,8 @@ FAILED_EVICT: Final = "FailedEvict"
 EVICT_COMPLETE: Final = "EvictComplete"
 WAIT_FOR_POD_BIND_RESERVATION: Final = "WaitForPodBindReservation"
 FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
+NO_REPLACEMENT: Final = "NoReplacement"
+DRY_RUN: Final = "DryRun"
 
 # Why a PodMigrationJob waits
 WAITING_FOR_GLOBAL_LIMIT: Final = "WaitingForGlobalLimit"
@@ -194,6 +196,7 @@ WAITING_FOR_NAMESPACE_LIMIT: Final = "WaitingForNamespaceLimit"
 WAITING_FOR_WORKLOAD_LIMIT: Final = "WaitingForWorkloadLimit"
 WAITING_FOR_DISRUPTION_BUDGET: Final = "WaitingForDisruptionBudget"
 WAITING_FOR_POD: Final = "WaitingForPod"
+WAITING_FOR_FLOW_CONTROL: Final = "WaitingForFlowControl"
 ROLLOUT_IN_PROGRESS: Final = "RolloutInProgress"
 DISABLED: Final = "Disabled"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
+
 from herder.api.kinds.base import Kind
 from herder.api.kinds.reservation import ReservationFields
 from herder.api.meta import Condition, ObjectReference, TemplateMeta
@@ -11,6 +13,8 @@ from herder.api.views import Bytes, Count, Duration, Rule, Time, View, at_most_o
 
 JobMode = Literal["ReservationFirst", "EvictDirectly"]
 JobPhase = Literal["Pending", "Running", "Succeed", "Failed", "Aborted"]
+# Placement: of a pod that has no node yet.
+JobStrategy = Literal["Reservation", "Eviction", "Placement", "LiveMigration", "Surge"]
 
 _AGAIN = "delete this job (which aborts it) and create another"
 
@@ -183,6 +187,22 @@ class PodMigrationJobStatus(View, frozen=True, kw_only=True):
         Annotated[tuple[PreemptedReservation, ...], doc("Reservations made for pods that had to make room.", max_length=256)] | None
     ) = None
     mode: Annotated[JobMode, doc("Mode that the job runs with.")] | None = None
+    strategy: (
+        Annotated[
+            JobStrategy,
+            doc(
+                "How the pod is moved: Reservation, Eviction, Placement (it had no node yet), LiveMigration (it is a machine's) or"
+                " Surge (its replacement comes first)."
+            ),
+        ]
+        | None
+    ) = None
+    pod_uid: (
+        Annotated[str, doc("Identity of the pod that is moved: another one of its name is not meant.", max_length=128)] | None
+    ) = msgspec.field(default=None, name="podUID")
+    source_node: Annotated[str, doc("Node that the pod leaves.", max_length=253)] | None = None
+    controller_ref: Annotated[ObjectReference, doc("What makes pods like the one that is moved.")] | None = None
+    workload_ref: Annotated[ObjectReference, doc("What the pod is a replica of.")] | None = None
     ttl: Annotated[Duration, doc("Time that the job runs with.")] | None = None
     waiting_since: Annotated[Time, doc("Since when the job is held by what reason and message say.", nullable=True)] | None = None
     start_time: Annotated[Time, doc("When the job began to run.", nullable=True)] | None = None

@@ -1,0 +1,42 @@
+"""What one look at a job sees."""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api.core import Pod
+from herder.api.kinds import (
+    PodMigrationJob,
+    ReservationView,
+    VirtualMachineInstance,
+    VirtualMachineInstanceMigration,
+)
+from herder.rules.herder_config import JobsConfig
+from herder.rules.jobs.workload import Workload
+from herder.rules.plans import Document
+
+
+class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    job: PodMigrationJob
+    config: JobsConfig
+    # The very pod that is meant (`status.podUID`); None where it is gone, or another one has its name.
+    pod: Pod | None = None
+    # Of that pod, while it is there; None for a bare one.
+    workload: Workload | None = None
+    # Pod and reservation template as they are stored, with all that views leave out. Read only where a reservation is to be made.
+    written_pod: Document | None = None
+    written_template: Document | None = None
+    # What `spec.reservationOptions.reservationRef` names, or would be named by us.
+    reservation: ReservationView | None = None
+    # Pods with a node that took it and that it is for, in the order of their creation.
+    takers: tuple[Pod, ...] = ()
+    # Other unfinished jobs that refer to the same reservation, by name.
+    reservation_used_by: tuple[str, ...] = ()
+    # Pods of `status.controllerRef` that have not ended, and how many it wants. None: that is not known. `controller_gone`: it is
+    # not there any more, or is being deleted.
+    siblings: tuple[Pod, ...] = ()
+    wanted_replicas: int | None = None
+    controller_gone: bool = False
+    # Of a pod of a machine, with all migrations of it.
+    instance: VirtualMachineInstance | None = None
+    migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
