@@ -140,3 +140,8 @@ def _with_fraction(nanos: int, unit: int) -> str:
         return str(whole)
     width = len(str(unit)) - 1
     return f"{whole}.{rest:0{width}d}".rstrip("0")
+
+
+def format_seconds(seconds: float) -> str:
+    """As Kubernetes writes it: `5m0s`."""
+    return format_duration(round(seconds * SECOND))

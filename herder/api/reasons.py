@@ -188,6 +188,7 @@ WAIT_FOR_POD_BIND_RESERVATION: Final = "WaitForPodBindReservation"
 FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
 NO_REPLACEMENT: Final = "NoReplacement"
 DRY_RUN: Final = "DryRun"
+ABORTED: Final = "Aborted"
 
 # Why a PodMigrationJob waits
 WAITING_FOR_GLOBAL_LIMIT: Final = "WaitingForGlobalLimit"

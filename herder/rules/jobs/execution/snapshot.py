@@ -37,6 +37,8 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     siblings: tuple[Pod, ...] = ()
     wanted_replicas: int | None = None
     controller_gone: bool = False
+    # Replacements that other jobs of the same controller still wait for.
+    replacements_due: int = 0
     # Of a pod of a machine, with all migrations of it.
     instance: VirtualMachineInstance | None = None
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 
 from herder.api import reasons
 from herder.api.core import Pod
+from herder.api.duration import format_seconds
 from herder.api.kinds import PodMigrationJob
 from herder.api.kinds.pod_migration_job import JobPhase, PodMigrationJobStatus
 from herder.api.meta import Condition
@@ -56,7 +57,7 @@ def admitted_status(
     job: PodMigrationJob, pod: Pod, workload: Workload | None, config: JobsConfig, now: float, *, machine: bool, surges: bool
 ) -> Document:
     """What the rest of its life goes by, even where the pod, its owner or the configuration are others by then."""
-    ttl = job.spec.ttl if job.spec.ttl is not None else f"{config.default_job_ttl:g}s"
+    ttl = job.spec.ttl if job.spec.ttl is not None else format_seconds(config.default_job_ttl)
     return changed_status(
         job,
         now,
