@@ -12,7 +12,7 @@ from herder.api.kinds.pod_migration_job import JobStrategy
 from herder.rules.jobs.arbitration.arbitrate import Refused
 from herder.rules.jobs.arbitration.limits import Wait
 from herder.rules.jobs.execution.evict_directly import EVICT_DIRECTLY
-from herder.rules.jobs.execution.eviction import has_begun, pod_name
+from herder.rules.jobs.execution.eviction import evicting, has_begun, pod_name
 from herder.rules.jobs.execution.outcome import fail
 from herder.rules.jobs.execution.placement import PLACEMENT
 from herder.rules.jobs.execution.plan import NOTHING, JobPlan
@@ -28,7 +28,7 @@ from herder.rules.jobs.execution.status import (
 )
 from herder.rules.jobs.execution.strategy import Strategy
 from herder.rules.jobs.execution.ttl import time_left
-from herder.rules.plans import Delete, Event
+from herder.rules.plans import Delete, Event, condition
 
 STRATEGIES: Final[dict[JobStrategy, Strategy]] = {
     "Reservation": RESERVATION_FIRST,
@@ -80,6 +80,22 @@ def waiting_plan(snapshot: JobSnapshot, reason: str, message: str, seconds: floa
     status = changed_status(snapshot.job, now, reason=reason, message=message)
     left = time_left(snapshot.job, now)
     return JobPlan(status=status, next_look=seconds if left is None else max(0.0, min(seconds, left)))
+
+
+def eviction_refused(snapshot: JobSnapshot, message: str, now: float, *, budget: bool, final: bool, retry: float) -> JobPlan:
+    """The server did not evict the pod. `budget`: one has no disruption left; `final`: the same would be refused for ever."""
+    reason = reasons.WAITING_FOR_DISRUPTION_BUDGET if budget else reasons.FAILED_EVICT
+    told = evicting(message) if budget else condition(reasons.EVICTION, False, reasons.FAILED_EVICT, message)
+    if final:
+        return fail(snapshot, reasons.FAILED_EVICT, message, now, conditions=(told,))
+    status = changed_status(snapshot.job, now, conditions=(told,), reason=reason, message=message)
+    left = time_left(snapshot.job, now)
+    return JobPlan(status=status, next_look=retry if left is None else max(0.0, min(retry, left)))
+
+
+def reservation_refused(snapshot: JobSnapshot, message: str, now: float) -> JobPlan:
+    told = condition(reasons.RESERVATION_CREATED, False, reasons.FAILED_CREATE_RESERVATION, message)
+    return fail(snapshot, reasons.FAILED_CREATE_RESERVATION, message, now, conditions=(told,))
 
 
 def _running(snapshot: JobSnapshot, now: float) -> JobPlan:
