@@ -12,7 +12,7 @@ from herder.api.core import Node, Pod
 from herder.api.kinds import ReservationView
 from herder.api.labels import RESERVATION_ALLOCATED
 from herder.controllers.hands import Hands
-from herder.kube.cache import Change, Index, Stored, view_of
+from herder.kube.cache import Cache, Change, Index, Stored, view_of
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
@@ -29,7 +29,7 @@ PHASES = ("Pending", "Available", "Succeeded", "Failed")
 _ANNOTATION = RESERVATION_ALLOCATED.encode()
 
 
-def _taken(stored: Stored[Pod]) -> tuple[str, ...]:
+def taken_reservations(stored: Stored[Pod]) -> tuple[str, ...]:
     """The bytes first: hardly any pod has the annotation, and to read them all for it would cost more than anything else here."""
     if _ANNOTATION not in stored.raw:
         return ()
@@ -42,8 +42,20 @@ def _placed(stored: Stored[ReservationView]) -> tuple[str, ...]:
     return (node,) if node else ()
 
 
-BY_RESERVATION: Index[Pod] = Index("reservation", _taken)
+BY_RESERVATION: Index[Pod] = Index("reservation", taken_reservations)
 BY_HELD_NODE: Index[ReservationView] = Index("held node", _placed)
+
+
+def takers_of(pods: Cache[Pod], reservation: ReservationView) -> tuple[Pod, ...]:
+    """The pods that have it, the oldest first. `pods` has BY_RESERVATION."""
+    found = pods.by(BY_RESERVATION, reservation.name)
+    takers = (pod for pod in found if pod.spec.node_name and pod.status.phase not in FINISHED and took(pod, reservation))
+    return tuple(sorted(takers, key=_by_age))
+
+
+def _by_age(pod: Pod) -> tuple[float, str]:
+    born = pod.metadata.creation_timestamp
+    return (born.timestamp() if born is not None else 0.0), pod.name
 
 
 class Reservations:
@@ -83,7 +95,7 @@ class Reservations:
             return DONE
         reservation = stored.view
         node = self._nodes.get(Key("", reservation.status.node_name or ""))
-        plan = plan_reservation(reservation, node, self.takers(reservation), self._world.now())
+        plan = plan_reservation(reservation, node, takers_of(self._pods, reservation), self._world.now())
         if plan.status is not None:
             await self._hands.show(self._reservations, stored, plan.status, unchanged=True)
         self._hands.tell(reservation, plan.events)
@@ -91,16 +103,12 @@ class Reservations:
             await self._hands.delete(self._reservations, "", plan.delete)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
 
-    def takers(self, reservation: ReservationView) -> list[Pod]:
-        found = self._pods.by(BY_RESERVATION, reservation.name)
-        return [pod for pod in found if pod.spec.node_name and pod.status.phase not in FINISHED and took(pod, reservation)]
-
     def all(self) -> Iterable[ReservationView]:
         return self._reservations.list()
 
 
 def _reservations_of(pod: Stored[Pod]) -> Iterable[Key]:
-    return (Key("", name) for name in _taken(pod))
+    return (Key("", name) for name in taken_reservations(pod))
 
 
 class _Families:

@@ -11,9 +11,9 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class Bucket:
-    def __init__(self, rate: Rate, now: float) -> None:
+    def __init__(self, rate: Rate, now: float, *, empty: bool = False) -> None:
         self._rate = rate
-        self._tokens = float(rate.burst)
+        self._tokens = 0.0 if empty else float(rate.burst)
         self._at = now
 
     def take(self, now: float) -> bool:

@@ -1,0 +1,176 @@
+"""Gathers what one look at a job has to see: from caches, and live where an absence decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from herder.api import reasons
+from herder.api.core import Pod, ReplicaSet, StatefulSet
+from herder.api.kinds import PodMigrationJob, ReservationView
+from herder.api.kinds.pod_migration_job import PodMigrationJobStatus
+from herder.api.meta import Identified, ObjectReference
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.job.indexes import BY_CONTROLLER_REF, BY_REFERENCE
+from herder.controllers.job.workloads import Workloads
+from herder.controllers.migration.index import BY_INSTANCE, instance_of
+from herder.controllers.reservations import BY_RESERVATION, takers_of
+from herder.kube.cache import BY_OWNER, Stored, owned, view_of
+from herder.kube.kit import Kit
+from herder.kube.resources import INSTANCES, JOBS, MIGRATIONS, PODS, REPLICA_SETS, RESERVATIONS, STATEFUL_SETS, Key, Resource
+from herder.rules.jobs.execution.eviction import has_begun
+from herder.rules.jobs.execution.room import referred_to
+from herder.rules.jobs.execution.snapshot import JobSnapshot
+from herder.rules.jobs.execution.status import has, is_over, phase_of, status_of
+from herder.rules.jobs.workload import REPLICA_SET, STATEFUL_SET, Controller, Scale, Workload
+from herder.rules.workloads.pods import FINISHED
+
+# Their replicas are counted by us; those of others are asked for.
+_COUNTED: dict[tuple[str, str], Resource[Any]] = {REPLICA_SET: REPLICA_SETS, STATEFUL_SET: STATEFUL_SETS}
+
+
+class SnapshotBuilder:
+    def __init__(self, kit: Kit, workloads: Workloads, config: HerderConfig) -> None:
+        self._client = kit.client
+        self._workloads = workloads
+        self._config = config
+        self._caches = kit.caches
+        self._jobs = kit.caches.of(JOBS)
+        self._pods = kit.caches.of(PODS)
+        self._reservations = kit.caches.of(RESERVATIONS)
+        self._instances = kit.caches.of(INSTANCES)
+        self._migrations = kit.caches.of(MIGRATIONS)
+        self._pods.add_index(BY_OWNER)
+        self._pods.add_index(BY_RESERVATION)
+        self._migrations.add_index(BY_INSTANCE)
+
+    async def build(self, stored: Stored[PodMigrationJob], *, live: bool = False) -> JobSnapshot:
+        """`live`: the pod is read from the server, because an eviction may be under way that the cache has not seen."""
+        job = stored.view
+        pod, workload = await self._pod(job, live)
+        reservation = await self._reservation(job)
+        counted = await self._counted(job) if phase_of(job) == "Running" else {}
+        return JobSnapshot(
+            job=job,
+            config=self._config.jobs(),
+            pod=pod,
+            workload=workload,
+            reservation=reservation,
+            takers=takers_of(self._pods, reservation) if reservation is not None else (),
+            reservation_used_by=self._used_by(job),
+            **self._written(stored, pod, reservation),
+            **counted,
+            **self._machine(job),
+        )
+
+    # --- the pod -----------------------------------------------------------------------------------------------------------------
+
+    async def _pod(self, job: PodMigrationJob, live: bool) -> tuple[Pod | None, Workload | None]:
+        reference = job.spec.pod_ref
+        key, uid = Key(reference.namespace, reference.name), status_of(job).pod_uid or reference.uid
+        stored = self._pods.stored(key)
+        there = stored is not None and (not uid or stored.uid == uid)
+        workload = self._workloads.of(stored) if stored is not None and there else None
+        if stored is not None and there and not live:
+            return stored.view, workload
+        if not live and (is_over(job) or has_begun(job)):
+            return None, None
+        # That it is gone ends the job, and a cache may be behind.
+        pod = await self._client.find(PODS, key)
+        return (pod, workload) if pod is not None and (not uid or pod.uid == uid) else (None, None)
+
+    def _written(self, stored: Stored[PodMigrationJob], pod: Pod | None, reservation: ReservationView | None) -> dict[str, Any]:
+        """Whole documents, which cost more than all the rest, only where a reservation is about to be made from them."""
+        job = stored.view
+        if reservation is not None or pod is None or phase_of(job) != "Running" or has(job, reasons.RESERVATION_CREATED):
+            return {}
+        if status_of(job).strategy == "Eviction":
+            return {}
+        found = self._pods.stored(Key(pod.namespace, pod.name))
+        if found is None or found.uid != pod.uid:
+            return {}
+        spec = msgspec.json.decode(stored.raw).get("spec") or {}
+        template = (spec.get("reservationOptions") or {}).get("template")
+        return {"written_pod": msgspec.json.decode(found.raw), "written_template": template}
+
+    # --- its room ----------------------------------------------------------------------------------------------------------------
+
+    async def _reservation(self, job: PodMigrationJob) -> ReservationView | None:
+        key = Key("", referred_to(job))
+        found = self._reservations.get(key)
+        if found is not None or is_over(job) or phase_of(job) == "Pending":
+            return found
+        missed = has(job, reasons.RESERVATION_CREATED) or job.spec.reservation_options is not None
+        return await self._client.find(RESERVATIONS, key) if missed else None
+
+    def _used_by(self, job: PodMigrationJob) -> tuple[str, ...]:
+        """By other jobs that run: those that wait may still find another one."""
+        others = self._jobs.by(BY_REFERENCE, referred_to(job))
+        return tuple(sorted(other.name for other in others if other.uid != job.uid and phase_of(other) == "Running"))
+
+    # --- who makes pods like it --------------------------------------------------------------------------------------------------
+
+    async def _counted(self, job: PodMigrationJob) -> dict[str, Any]:
+        status = status_of(job)
+        owner = status.controller_ref
+        if owner is None or not owner.uid or status.strategy not in ("Reservation", "Surge"):
+            return {}
+        namespace = job.spec.pod_ref.namespace
+        wanted, gone = await self._replicas(namespace, owner)
+        return {
+            "siblings": self._siblings(namespace, owner.uid),
+            "wanted_replicas": wanted,
+            "controller_gone": gone,
+            "replacements_due": self._due(job, owner.uid),
+        }
+
+    def _siblings(self, namespace: str, uid: str) -> tuple[Pod, ...]:
+        found = self._pods.by(BY_OWNER, owned(namespace, uid))
+        return tuple(pod for pod in found if pod.controller_uid == uid and pod.status.phase not in FINISHED)
+
+    async def _replicas(self, namespace: str, owner: ObjectReference) -> tuple[int | None, bool]:
+        """How many it wants, and whether it is gone."""
+        group_kind = (owner.api_version or "").rpartition("/")[0], owner.kind or ""
+        resource = _COUNTED.get(group_kind)
+        if resource is None:
+            controller = Controller(owner.api_version or "", owner.kind or "", owner.name or "", owner.uid or "")
+            answer = self._workloads.scales.get(namespace, controller)
+            if isinstance(answer, Scale):
+                return (answer.replicas, False) if answer.uid == owner.uid else (None, True)
+            return None, answer.why == "Missing"
+        key = Key(namespace, owner.name or "")
+        found: Identified | None = view_of(self._caches.of(resource).stored(key))
+        if found is None or found.uid != owner.uid:
+            found = await self._client.find(resource, key)
+        if not isinstance(found, ReplicaSet | StatefulSet) or found.uid != owner.uid or found.being_deleted:
+            return None, True
+        return 1 if found.spec.replicas is None else found.spec.replicas, False
+
+    def _due(self, job: PodMigrationJob, uid: str) -> int:
+        others = self._jobs.by(BY_CONTROLLER_REF, uid)
+        return sum(1 for other in others if other.uid != job.uid and has_begun(other) and _waits(status_of(other)))
+
+    # --- a machine's -------------------------------------------------------------------------------------------------------------
+
+    def _machine(self, job: PodMigrationJob) -> dict[str, Any]:
+        status = status_of(job)
+        owner = status.controller_ref
+        if status.strategy != "LiveMigration" or owner is None or not owner.name:
+            return {}
+        namespace = job.spec.pod_ref.namespace
+        instance = self._instances.get(Key(namespace, owner.name))
+        migrations = self._migrations.by(BY_INSTANCE, instance_of(namespace, owner.name))
+        return {
+            "instance": instance if instance is not None and instance.uid == owner.uid else None,
+            "migrations": _sorted(migrations),
+        }
+
+
+def _waits(status: PodMigrationJobStatus) -> bool:
+    return status.pod_ref is None
+
+
+def _sorted(things: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(sorted(things, key=lambda one: one.name))
