@@ -60,9 +60,10 @@ READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved
 # Reservations (seed 004)
 RESERVATION_ALLOCATED: Final = "scheduling.koordinator.sh/reservation-allocated"  # annotation of a pod: which it took
 
-# PodMigrationJobs (seed 004); each is an annotation but for the policy
+# PodMigrationJobs (seed 004); each is an annotation unless it says otherwise
 ABORT: Final = "herder.dev/abort"  # of a job: "true" ends it
 MIGRATION_PRIORITY: Final = "herder.dev/migration-priority"  # of a job: the higher, the sooner; 0 where absent
+JOB: Final = "herder.dev/job"  # of a migration that a job made: as label the job's uid, as annotation its name
 SURGE: Final = "herder.dev/surge"  # of a job or of its Deployment: "true" where the replacement comes first
 EVICTION_COST: Final = "scheduling.koordinator.sh/eviction-cost"  # of a pod: the lower, the sooner; int32
 QOS_CLASS: Final = "koordinator.sh/qosClass"  # label of a pod: LSE, LSR, LS or BE
