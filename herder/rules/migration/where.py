@@ -41,9 +41,13 @@ def affinity_of_target(
 
 def asked_about(instance: VirtualMachineInstance, document: Document, added: Added | None = None) -> Asked:
     """Where could this instance go? The same question for the controller, for `explain` and for the plan of a drain."""
+    return asked_of(document, added, same_kind_of_node(started_of(instance)))
+
+
+def started_of(instance: VirtualMachineInstance) -> Started:
+    """As far as it decides where the guest can go on."""
     status = instance.status
-    started = Started(runtime=(status.runtime or "") if status else "", cpu=status.cpu if status else None)
-    return asked_of(document, added, same_kind_of_node(started))
+    return Started(runtime=(status.runtime or "") if status else "", cpu=status.cpu if status else None)
 
 
 def no_node_ever(
