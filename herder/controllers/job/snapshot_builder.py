@@ -62,7 +62,7 @@ class SnapshotBuilder:
             reservation_used_by=self._used_by(job),
             **self._written(stored, pod, reservation),
             **counted,
-            **self._machine(job),
+            **self._machine(job, reservation),
         )
 
     # --- the pod -----------------------------------------------------------------------------------------------------------------
@@ -86,7 +86,8 @@ class SnapshotBuilder:
         job = stored.view
         if reservation is not None or pod is None or phase_of(job) != "Running" or has(job, reasons.RESERVATION_CREATED):
             return {}
-        if status_of(job).strategy == "Eviction":
+        strategy = status_of(job).strategy
+        if strategy == "Eviction" or (strategy == "LiveMigration" and job.spec.reservation_options is None):
             return {}
         found = self._pods.stored(Key(pod.namespace, pod.name))
         if found is None or found.uid != pod.uid:
@@ -154,17 +155,21 @@ class SnapshotBuilder:
 
     # --- a machine's -------------------------------------------------------------------------------------------------------------
 
-    def _machine(self, job: PodMigrationJob) -> dict[str, Any]:
+    def _machine(self, job: PodMigrationJob, reservation: ReservationView | None) -> dict[str, Any]:
+        """Migrations also of an instance that is gone: what we made for it is still to be ended."""
         status = status_of(job)
         owner = status.controller_ref
-        if status.strategy != "LiveMigration" or owner is None or not owner.name:
+        if status.strategy != "LiveMigration" or owner is None or not owner.name or not owner.uid:
             return {}
-        namespace = job.spec.pod_ref.namespace
-        instance = self._instances.get(Key(namespace, owner.name))
-        migrations = self._migrations.by(BY_INSTANCE, instance_of(namespace, owner.name))
+        key = Key(job.spec.pod_ref.namespace, owner.name)
+        instance = self._instances.get(key)
+        same = instance is not None and instance.uid == owner.uid
+        reserves = same and reservation is None and job.spec.reservation_options is not None and phase_of(job) == "Running"
         return {
-            "instance": instance if instance is not None and instance.uid == owner.uid else None,
-            "migrations": _sorted(migrations),
+            "instance": instance if same else None,
+            "written_instance": msgspec.json.decode(self._instances.raw(key) or b"{}") if reserves else None,
+            "migrations": _sorted(self._migrations.by(BY_INSTANCE, instance_of(key.namespace, key.name))),
+            "siblings": self._siblings(key.namespace, owner.uid),
         }
 
 

@@ -41,4 +41,6 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     replacements_due: int = 0
     # Of a pod of a machine, with all migrations of it.
     instance: VirtualMachineInstance | None = None
+    # As it is stored. Read only where room is to be reserved for its guest.
+    written_instance: Document | None = None
     migrations: tuple[VirtualMachineInstanceMigration, ...] = ()
