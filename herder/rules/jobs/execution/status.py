@@ -49,7 +49,19 @@ def waiting_status(job: PodMigrationJob, reason: str, message: str, now: float) 
     since_when = before.waiting_since if same else None
     waiting = text_of(since_when or moment(now))
     return changed_status(
-        job, now, phase="Pending", reason=reason, message=message, waitingSince=waiting, status=None, startTime=None, conditions=()
+        job,
+        now,
+        phase="Pending",
+        reason=reason,
+        message=message,
+        waitingSince=waiting,
+        status=None,
+        startTime=None,
+        conditions=(),
+        # Of a run that was given up: the next one has its own.
+        podRef=None,
+        nodeName=None,
+        migrationRef=None,
     )
 
 
