@@ -43,10 +43,10 @@ def mode_of(job: PodMigrationJob, config: JobsConfig) -> JobMode:
 def strategy_name(job: PodMigrationJob, pod: Pod, config: JobsConfig, *, machine: bool, surges: bool) -> JobStrategy:
     """Of a job that is being admitted. `machine`: whether a guest runs in the pod, as its instance says and not the pod. `surges`:
     whether the pod can be replaced before it goes, and that is asked for."""
-    if machine:
-        return "LiveMigration"
     if not pod.spec.node_name:
         return "Placement"
+    if machine:
+        return "LiveMigration"
     if pod.controller is None or mode_of(job, config) == "EvictDirectly":
         return "Eviction"
     return "Surge" if surges else "Reservation"
