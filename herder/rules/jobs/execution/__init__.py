@@ -7,6 +7,8 @@ lifecycle.py          what all ways share: time, pause, abort, deletion, the end
 reservation_first.py  reserve room, evict, see that the replacement took it
 evict_directly.py     evict
 placement.py          room for a pod that has no node yet
+live_migration.py     move the guest that runs in the pod
+guest.py              where that guest is
 room.py               the reservation of a job, made or given
 replacement.py        who takes the place of the evicted pod, and whether anybody is to
 eviction.py           how a pod is ended, and how far that is

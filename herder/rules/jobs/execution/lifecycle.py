@@ -13,6 +13,7 @@ from herder.rules.jobs.arbitration.arbitrate import Refused
 from herder.rules.jobs.arbitration.limits import Wait
 from herder.rules.jobs.execution.evict_directly import EVICT_DIRECTLY
 from herder.rules.jobs.execution.eviction import evicting, has_begun, pod_name
+from herder.rules.jobs.execution.live_migration import LIVE_MIGRATION
 from herder.rules.jobs.execution.outcome import fail
 from herder.rules.jobs.execution.placement import PLACEMENT
 from herder.rules.jobs.execution.plan import NOTHING, JobPlan
@@ -34,6 +35,7 @@ STRATEGIES: Final[dict[JobStrategy, Strategy]] = {
     "Reservation": RESERVATION_FIRST,
     "Eviction": EVICT_DIRECTLY,
     "Placement": PLACEMENT,
+    "LiveMigration": LIVE_MIGRATION,
 }
 # A budget that refuses is asked again: at once when it changes, and in any case after this time.
 BUDGET_EVERY: Final = 10.0
