@@ -19,8 +19,8 @@ from bench.report import Report, Row
 from bench.sides import Options, temporary
 
 NAME = "pools"
-# A thousand machines of the second template, which ask for 200m each, need 25 of them.
-NODES = 30
+# A thousand machines of the last template, which ask for 300m each, need 38 of them.
+NODES = 40
 # What one look may take with 5,000 machines, in milliseconds.
 MOST_LOOK, MOST_PLAN = 50.0, 200.0
 _LOOKS = re.compile(r'^herder_reconcile_duration_seconds_(count|sum)\{[^}]*controller="pools"[^}]*\} (\S+)', re.MULTILINE)
