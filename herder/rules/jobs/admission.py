@@ -73,23 +73,27 @@ def _other_pod(job: PodMigrationJob, pod: Pod) -> list[Problem]:
 
 
 def _not_movable(pod: Pod, evict_failed_bare_pods: bool) -> list[Problem]:
-    owner = next((one for one in pod.metadata.owner_references or () if one.controller), None)
-    phase = pod.status.phase
+    why = why_not_movable(pod, evict_failed_bare_pods)
+    return [invalid(NAME, pod.name, why)] if why else []
+
+
+def why_not_movable(pod: Pod, evict_failed_bare_pods: bool) -> str:
+    """Empty where a job may be about this pod. Asked when the job is created, and again before it begins."""
+    owner, phase = pod.controller, pod.status.phase
     if owner is None:
         if phase == "Failed" and evict_failed_bare_pods:
-            return []
+            return ""
         advice = (
             ALLOWED_BY_SETTING if phase == "Failed" else "delete it, or have it made by a Deployment, a StatefulSet or the like"
         )
-        return [invalid(NAME, pod.name, f"no controller owns the pod, so no other would take its place: {advice}")]
+        return f"no controller owns the pod, so no other would take its place: {advice}"
     if _is_batch(owner):
-        said = (
+        return (
             f"the pod belongs to Job {owner.name}, whose work would begin anew: must be a pod that runs for as long as it is wanted"
         )
-        return [invalid(NAME, pod.name, said)]
     if phase in POD_ENDED:
-        return [invalid(NAME, pod.name, f"the pod has ended (phase {phase}): must be one that runs, or waits to run")]
-    return []
+        return f"the pod has ended (phase {phase}): must be one that runs, or waits to run"
+    return ""
 
 
 def _is_batch(owner: OwnerReference) -> bool:

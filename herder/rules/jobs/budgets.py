@@ -136,10 +136,15 @@ def needs_no_budget(phase: str, terminating: bool) -> bool:
 def judge(budgets: Sequence[Budget], pod: str, *, ready: bool, claimed: Mapping[str, int] = _NOTHING_CLAIMED) -> Refusal | None:
     """Whether this pod may go now; None where nothing speaks against it. `claimed`: by the uid of a budget, how many others are
     to go that it has not counted yet."""
-    if sum(budget.kind == DISRUPTION for budget in budgets) > 1:
+    if are_several(budgets):
         return Refusal("Several", SEVERAL_BUDGETS)
     refusals = (_refusal(budget, pod, ready, claimed.get(budget.uid, 0)) for budget in budgets)
     return next((refusal for refusal in refusals if refusal is not None), None)
+
+
+def are_several(budgets: Sequence[Budget]) -> bool:
+    """Of PodDisruptionBudgets: an eviction asks one of them, and more are an error."""
+    return len(budgets) > 1 and sum(budget.kind == DISRUPTION for budget in budgets) > 1
 
 
 def claims(budgets: Iterable[Budget], pod: str, *, ready: bool) -> list[str]:

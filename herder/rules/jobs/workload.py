@@ -173,7 +173,7 @@ def describe(controller: Controller, top: Top, namespace: str, pods: Sequence[Po
         return msgspec.structs.replace(base, missing=True, problem=top.problem)
     if top.thing is None:
         unscaled = about.group_kind in WITHOUT_SCALE
-        return _foreign(base, NoScale("NoScale") if unscaled else objects.scale(about, namespace), len(pods))
+        return foreign(base, NoScale("NoScale") if unscaled else objects.scale(about, namespace), len(pods))
     return _known(base, top.thing, pods, objects)
 
 
@@ -202,7 +202,7 @@ def _known(base: Workload, thing: Identified, pods: Sequence[Pod], objects: Obje
     return msgspec.structs.replace(base, replicas=replicas, scalable=scalable, rolling_out=rolls, being_deleted=thing.being_deleted)
 
 
-def _foreign(base: Workload, answer: Scale | NoScale, pods: int) -> Workload:
+def foreign(base: Workload, answer: Scale | NoScale, pods: int) -> Workload:
     """Of a kind that we know nothing of but its scale: whether it is being deleted, or rolls out, it does not say there."""
     if isinstance(answer, Scale):
         if answer.uid == base.uid:

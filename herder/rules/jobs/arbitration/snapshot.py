@@ -49,6 +49,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # None: it could not be read. Such a job never passes.
     pod: CandidatePod | None
     paused: bool = False
+    # Why no job may be about this pod, as admission would say it by now; or which other job has it.
+    forbidden: str = ""
     migration_priority: int = 0
     # Jobs of this pod that failed before, and jobs of its workload that moved something: from finished jobs, while they are kept.
     failures: int = 0

@@ -10,6 +10,7 @@ from herder.rules.jobs.arbitration.snapshot import Candidate, CandidatePod
 QOS_ORDER = {"LSE": 0, "LSR": 1, "LS": 2, "BE": 3}
 # A job, its pod, and how many replicas of its workload migrate now.
 Sorter = Callable[[Candidate, CandidatePod, int], float]
+SortKey = tuple[tuple[float, ...], str]
 
 
 def higher_qos(job: Candidate, pod: CandidatePod, migrating: int) -> float:
@@ -56,6 +57,6 @@ SORTERS: tuple[Sorter, ...] = (
 )
 
 
-def sort_key(job: Candidate, pod: CandidatePod, migrating: int) -> tuple[tuple[float, ...], str]:
+def sort_key(job: Candidate, pod: CandidatePod, migrating: int) -> SortKey:
     """By name in the end: the same jobs have the same order, whoever leads."""
     return tuple(sorter(job, pod, migrating) for sorter in SORTERS), job.name

@@ -66,12 +66,13 @@ def budget(allowed: int, name: str = "web") -> Budget:
 def decided(
     *pending: Candidate, migrating: tuple[Migrating, ...] = (), state: WorkloadState | None = None, **about: Any
 ) -> Arbitration:
-    """`budgets` of all pods of the test; the rest is configuration."""
+    """`budgets` of all pods of the test; the rest is configuration, or `config` is all of it."""
     budgets: tuple[Budget, ...] = about.pop("budgets", ())
+    config: JobsConfig = about.pop("config", None) or JobsConfig(**about)
     uids = [*(one.pod.uid for one in pending if one.pod is not None), *(one.uid for one in migrating)]
     return arbitrate(
         ArbitrationSnapshot(
-            config=JobsConfig(**about),
+            config=config,
             pending=pending,
             migrating=migrating,
             workloads={WEB: state or workload()},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from herder.api.selectors import selector_from_labels
-from herder.rules.herder_config import JobsConfig
+from herder.rules.herder_config import JobsConfig, JobsConfiguration, read_file
 from herder.rules.herder_config.job_parts import Namespaces
 from herder.rules.jobs.arbitration import Arbitration, ArbitrationSnapshot, Candidate, Migrating, arbitrate
 from herder.rules.jobs.budgets import PodBudgets
@@ -169,8 +169,9 @@ def test_budgets_that_are_not_known_let_nobody_go() -> None:
 
 
 def test_two_budgets_on_one_pod_can_never_both_be_asked() -> None:
-    found = decided(job("a"), budgets=(budget(5), budget(5, "other")))
-    assert reasons(found) == {"a": "WaitingForDisruptionBudget"}
+    """Time does not change that: the job ends."""
+    found = decided(job("a"), budgets=(budget(1, "x"), budget(1, "y")))
+    assert found.refused["a"].reason == "FailedEvict" and "more than one PodDisruptionBudget" in found.refused["a"].message
 
 
 # --- who goes first --------------------------------------------------------------------------------------------------------------
@@ -249,3 +250,50 @@ def test_a_batch_is_never_more_than_one_at_a_time_would_be(seed: int) -> None:
         migrating += (running(name, node=pods[name].node, ready=pods[name].ready),)
     left = tuple(one for one in pending if one.name not in together)
     assert one_pass(left, migrating).admitted == (), "nobody is left behind who could have gone"
+
+
+# --- settings, as they are written -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "without", "about", "held_by"),
+    [
+        ("enabled: false", "", {}, "Disabled"),
+        ("maxMigratingGlobally: 1", "", {}, "WaitingForGlobalLimit"),
+        ("maxMigratingPerNode: 1", "", {"node": "n"}, "WaitingForNodeLimit"),
+        ("maxMigratingPerNamespace: 1", "", {}, "WaitingForNamespaceLimit"),
+        ("maxMigratingPerWorkload: 1%", "maxMigratingPerWorkload: 2%", {}, "WaitingForWorkloadLimit"),
+        ("maxUnavailablePerWorkload: 1", "maxUnavailablePerWorkload: 2%", {}, "WaitingForWorkloadLimit"),
+        ("priorityThreshold: 5", "", {"priority": 5}, "ForbiddenMigratePod"),
+        ("", "evictSystemCriticalPods: true", {"priority": 2_000_000_000}, "ForbiddenMigratePod"),
+        ("", "evictLocalStoragePods: true", {"local_volumes": ("v",)}, "ForbiddenMigratePod"),
+        ("ignorePvcPods: true", "", {"claims": ("c",)}, "ForbiddenMigratePod"),
+        ("namespaces: {exclude: [default]}", "", {}, "ForbiddenMigratePod"),
+        ("namespaces: {include: [other]}", "namespaces: {include: [default]}", {}, "ForbiddenMigratePod"),
+        ("labelSelector: {matchLabels: {a: b}}", "", {}, "ForbiddenMigratePod"),
+    ],
+)
+def test_each_setting_decides(setting: str, without: str, about: dict[str, Any], held_by: str) -> None:
+    """One job runs, of the same node, namespace and workload where the setting asks for that."""
+
+    def outcome(text: str) -> str:
+        config = read_file(text, JobsConfiguration).parsed()
+        found = decided(
+            job("a", **about), migrating=(running("z", node=about.get("node", "elsewhere")),), config=config, state=state
+        )
+        refused = {name: one.reason for name, one in found.refused.items()}
+        return "admitted" if found.admitted else {**reasons(found), **refused}["a"]
+
+    state = workload(100, *ready("a", "z"))
+    assert (outcome(setting), outcome(without)) == (held_by, "admitted")
+
+
+def test_a_pod_that_waits_for_its_first_place_is_not_held_because_it_is_missed() -> None:
+    missed = [PodState(name, name, ready=False) for name in ("a", "b", "c")]
+    assert decided(job("a", node="", ready=False), state=workload(3, *missed)).admitted == ("a",)
+    assert reasons(decided(job("a", ready=False), state=workload(3, *missed))) == {"a": "WaitingForWorkloadLimit"}
+
+
+def test_a_pod_that_another_job_has_is_refused_in_the_words_of_who_found_out() -> None:
+    found = decided(job("a", forbidden="PodMigrationJob b has it"))
+    assert (found.refused["a"].reason, found.refused["a"].message) == ("ForbiddenMigratePod", "PodMigrationJob b has it")

@@ -53,11 +53,12 @@ class WorkloadLimit(_PerWorkload):
 
 
 class UnavailableLimit(_PerWorkload):
-    """maxUnavailablePerWorkload, or the seed's formula, where no budget speaks of the pod."""
+    """maxUnavailablePerWorkload, or the seed's formula, where no budget speaks of the pod. One that waits for its first place is
+    not evicted: it may get one however many are missed, itself among them."""
 
     def holds(self, pod: CandidatePod) -> Wait | None:
         state = _state(self.snapshot, pod)
-        if state is None or state.workload.replicas is None or self.snapshot.budgets_of(pod.uid).budgets:
+        if not pod.node or state is None or state.workload.replicas is None or self.snapshot.budgets_of(pod.uid).budgets:
             return None
         most = max_unavailable(state.workload.replicas, self.config.max_unavailable_per_workload)
         away = state.replicas.unavailable_with([*self.migrating(pod), pod.uid])
