@@ -189,6 +189,7 @@ FORBIDDEN_MIGRATE_POD: Final = "ForbiddenMigratePod"
 NO_REPLACEMENT: Final = "NoReplacement"
 DRY_RUN: Final = "DryRun"
 ABORTED: Final = "Aborted"
+ADMITTED: Final = "Admitted"
 
 # Why a PodMigrationJob waits
 WAITING_FOR_GLOBAL_LIMIT: Final = "WaitingForGlobalLimit"

@@ -56,7 +56,7 @@ from herder.rules.jobs.workload import (
 
 # A workload by its namespace and uid.
 Id = tuple[str, str]
-_CACHED: Final[dict[GroupKind, Resource[Any]]] = {
+CACHED: Final[dict[GroupKind, Resource[Any]]] = {
     DEPLOYMENT: DEPLOYMENTS,
     REPLICA_SET: REPLICA_SETS,
     STATEFUL_SET: STATEFUL_SETS,
@@ -106,7 +106,7 @@ class _Answered(msgspec.Struct, frozen=True, gc=False):
 class Workloads:
     def __init__(self, kit: Kit, discovery: Discovery) -> None:
         self._pods: Cache[Pod] = kit.caches.of(PODS)
-        self._caches: dict[GroupKind, Cache[Any]] = {kind: kit.caches.of(resource) for kind, resource in _CACHED.items()}
+        self._caches: dict[GroupKind, Cache[Any]] = {kind: kit.caches.of(resource) for kind, resource in CACHED.items()}
         self._owned = [self._caches[kind] for kind in (REPLICA_SET, INSTANCE, MACHINE)]
         self.scales = Scales(kit, discovery, lambda namespace, controller: self._forget(namespace, controller.uid))
         self._groups: dict[tuple[str, Controller], _Group] = {}

@@ -9,21 +9,13 @@ HERDER = Path(__file__).parents[3] / "herder"
 # PodMigrationJobs have their kind, and no controller yet. What it uses goes from here.
 COMING = {
     "reasons": {
-        *(
-            "RESERVATION_CREATED",
-            "RESERVATION_SCHEDULED",
-            "EVICTION",
-            "POD_SCHEDULED",
-            "POD_BOUND_RESERVATION",
-            "RESERVATION_BOUND",
-        ),
-        *("TIMEOUT", "FAILED_CREATE_RESERVATION", "MISSING_POD", "MISSING_RESERVATION", "EVICTING", "FAILED_EVICT"),
-        *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "NO_REPLACEMENT", "DRY_RUN", "WAITING_FOR_FLOW_CONTROL"),
+        *("TIMEOUT", "FAILED_CREATE_RESERVATION", "MISSING_POD", "MISSING_RESERVATION"),
+        *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "WAITING_FOR_FLOW_CONTROL"),
     },
     "defaults": {
         "STATE_PRESERVATION",
     },
-    "labels": {"ABORT", "MIGRATION_PRIORITY", "SURGE", "EVICTION_COST", "QOS_CLASS", "EVICT_POLICY", "JOB_FINALIZER"},
+    "labels": {"SURGE", "EVICT_POLICY", "JOB_FINALIZER"},
 }
 
 

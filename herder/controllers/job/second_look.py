@@ -1,0 +1,97 @@
+"""The look right before a pod is disturbed: the same filters and limits as those of the pass, on what is so now.
+
+Other jobs count that were admitted before this one, or that disturb their pods already. So of several that are too many, because a
+limit was lowered or a replica was lost meanwhile, the first ones go on and not none of them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from herder.api import reasons
+from herder.api.kinds import PodMigrationJob
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.job.candidates import Candidates, Looked
+from herder.controllers.job.workloads import CACHED, Workloads
+from herder.kube.cache import Stored
+from herder.kube.errors import KubeError
+from herder.kube.kit import Kit
+from herder.kube.resources import Key
+from herder.rules.jobs.arbitration import ArbitrationSnapshot, Migrating, Refused, Wait, WorkloadState, arbitrate
+from herder.rules.jobs.arbitration.candidate import admitted_at, is_disrupting, meant_uid
+from herder.rules.jobs.workload import KNOWN, WITHOUT_SCALE, Controller, NoScale, Scale, Workload, foreign
+
+
+class SecondLook:
+    def __init__(self, kit: Kit, candidates: Candidates, workloads: Workloads, config: HerderConfig) -> None:
+        self._client = kit.client
+        self._candidates, self._workloads, self._config = candidates, workloads, config
+
+    async def look(self, stored: Stored[PodMigrationJob]) -> Wait | Refused | None:
+        job = stored.view
+        workload = self._candidates.look(stored, job).workload
+        answer = await self._ask(workload) if workload is not None else None
+        if isinstance(answer, Wait | Refused):
+            return answer
+        # Nothing is waited for from here on. What was asked about may be another one by now: then nothing is known of it.
+        looked = self._candidates.look(stored, job)
+        if (looked.workload.id if looked.workload is not None else None) != (workload.id if workload is not None else None):
+            return Wait(reasons.WAITING_FOR_WORKLOAD_LIMIT, "the pod's workload has become another one")
+        return self._decide(job, looked, _asked(looked.state, answer) if looked.state is not None else None)
+
+    def _decide(self, job: PodMigrationJob, looked: Looked, state: WorkloadState | None) -> Wait | Refused | None:
+        others = self._before(job)
+        standing = self._candidates.standing
+        snapshot = ArbitrationSnapshot(
+            # Where no more are to begin, those that run still end.
+            config=msgspec.structs.replace(self._config.jobs(), enabled=True),
+            pending=(looked.candidate,),
+            migrating=tuple(others),
+            workloads={state.workload.id: state} if state is not None else {},
+            budgets={**{one.uid: standing.budgets_of(one.uid) for one in others}, meant_uid(job): looked.budgets},
+        )
+        decided = arbitrate(snapshot)
+        return decided.waiting.get(job.name) or decided.refused.get(job.name)
+
+    def _before(self, job: PodMigrationJob) -> list[Migrating]:
+        migrating, since = self._candidates.standing.migrating, admitted_at(job)
+        running = (one for one in self._candidates.running() if one.name != job.name)
+        return [migrating[one.name] for one in running if admitted_at(one) < since or is_disrupting(one)]
+
+    # --- what caches cannot tell -------------------------------------------------------------------------------------------------
+
+    async def _ask(self, workload: Workload) -> Scale | NoScale | Wait | Refused | None:
+        """Of a controller of somebody else's, how many it wants; of one that seems to be gone, whether it is. None: caches know."""
+        itself = Controller(workload.api_version, workload.kind, workload.name, workload.uid)
+        if workload.group_kind in KNOWN:
+            return await self._ask_for(workload) if workload.missing else None
+        if workload.group_kind in WITHOUT_SCALE:
+            return None
+        answer = await self._workloads.scales.read(workload.namespace, itself)
+        asked = foreign(msgspec.structs.replace(workload, replicas=None, missing=False, problem=""), answer, 0)
+        return _no_replacement(asked.problem) if asked.missing else answer
+
+    async def _ask_for(self, workload: Workload) -> Wait | Refused:
+        told = f"{workload.kind} {workload.namespace}/{workload.name}"
+        try:
+            live = await self._client.find(CACHED[workload.group_kind], Key(workload.namespace, workload.name))
+        except KubeError as error:
+            return Wait(reasons.WAITING_FOR_WORKLOAD_LIMIT, f"whether {told} is there cannot be found out: {error}")
+        if live is None or live.uid != workload.uid:
+            return _no_replacement(workload.problem)
+        return Wait(reasons.WAITING_FOR_WORKLOAD_LIMIT, f"{told} has not been seen yet")
+
+
+def _no_replacement(problem: str) -> Refused:
+    return Refused(reasons.NO_REPLACEMENT, f"nobody would make another pod in its place: {problem}")
+
+
+def _asked(state: WorkloadState, answer: Scale | NoScale | None) -> WorkloadState:
+    """With the number that was just read in place of one that is some seconds old."""
+    if answer is None:
+        return state
+    replicas = state.replicas
+    asked = foreign(msgspec.structs.replace(state.workload, replicas=None, missing=False, problem=""), answer, replicas.pods)
+    there = len(replicas.available) + len(replicas.unready)
+    wanted = asked.replicas if asked.replicas is not None else there
+    return WorkloadState(asked, msgspec.structs.replace(replicas, missing=max(0, wanted - there)))
