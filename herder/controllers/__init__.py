@@ -4,6 +4,7 @@ from herder.controllers.configuration import ConfigurationEvents
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instance_metrics import InstanceMetrics
 from herder.controllers.instances import Instances
+from herder.controllers.job import PodMigrationJobs
 from herder.controllers.kubevirts import SettingsStatus
 from herder.controllers.machines import Machines
 from herder.controllers.migratability import Migratability
@@ -36,6 +37,7 @@ CONTROLLERS: tuple[Start, ...] = (
     PolicyStatuses.start,
     Pools.start,
     Reservations.start,
+    PodMigrationJobs.start,
     ConfigurationEvents.start,
     InstanceMetrics.start,
 )

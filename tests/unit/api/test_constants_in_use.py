@@ -6,16 +6,13 @@ from pathlib import Path
 import pytest
 
 HERDER = Path(__file__).parents[3] / "herder"
-# PodMigrationJobs have their kind, and no controller yet. What it uses goes from here.
+# What an issue to come will use.
 COMING = {
-    "reasons": {
-        *("TIMEOUT", "FAILED_CREATE_RESERVATION", "MISSING_POD", "MISSING_RESERVATION"),
-        *("EVICT_COMPLETE", "WAIT_FOR_POD_BIND_RESERVATION", "WAITING_FOR_FLOW_CONTROL"),
-    },
+    "reasons": set[str](),
     "defaults": {
         "STATE_PRESERVATION",
     },
-    "labels": {"SURGE", "EVICT_POLICY", "JOB_FINALIZER"},
+    "labels": {"SURGE"},
 }
 
 

@@ -1,0 +1,191 @@
+"""Carries out PodMigrationJobs that were admitted, and follows all of them to their end (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from herder.api import reasons
+from herder.api.backoff import doubled
+from herder.api.kinds import PodMigrationJob
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.job.arbitrator import Arbitrator
+from herder.controllers.job.budgets import BudgetKey, Budgets
+from herder.controllers.job.flow_control import FlowControl
+from herder.controllers.job.gate import Gate
+from herder.controllers.job.indexes import BY_CONTROLLER_REF, BY_POD, BY_REFERENCE
+from herder.controllers.job.job_metrics import JobMetrics
+from herder.controllers.job.snapshot_builder import SnapshotBuilder
+from herder.controllers.job.workloads import Workloads
+from herder.controllers.job.writer import NotMade, Writer
+from herder.controllers.reservations import taken_reservations
+from herder.kube.cache import Stored
+from herder.kube.controller import DONE, Later, Result
+from herder.kube.discovery import Discovery
+from herder.kube.enqueue import enqueue
+from herder.kube.errors import ApiStatusError, Conflict, ServerFailed, TooManyRequests
+from herder.kube.kit import Kit, Runs, Together
+from herder.kube.queue import Queue
+from herder.kube.resources import INSTANCES, JOBS, MIGRATIONS, PODS, REPLICA_SETS, RESERVATIONS, STATEFUL_SETS, Key
+from herder.rules.herder_config import JOBS as JOBS_FILE
+from herder.rules.herder_config.jobs import MOST_CONCURRENT
+from herder.rules.jobs.budgets import SEVERAL_BUDGETS
+from herder.rules.jobs.execution.eviction import has_begun
+from herder.rules.jobs.execution.lifecycle import eviction_refused, held_plan, plan_job, reservation_refused, undoes, waiting_plan
+from herder.rules.jobs.execution.plan import JobPlan
+from herder.rules.jobs.execution.snapshot import JobSnapshot
+from herder.rules.jobs.execution.status import FINISHED
+
+# A turn that comes sooner than this is not worth a write.
+WORTH_TELLING = 2.0
+# Until a budget, or a server, that has refused an eviction is asked again; what it asks for itself counts where it is longer.
+FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
+
+
+class PodMigrationJobs:
+    name = "podmigrationjobs"
+
+    def __init__(self, kit: Kit, queue: Queue) -> None:
+        self._world = kit.world
+        self._queue = queue
+        self._jobs = kit.caches.of(JOBS)
+        self._instances = kit.caches.of(INSTANCES)
+        for index in (BY_POD, BY_REFERENCE, BY_CONTROLLER_REF):
+            self._jobs.add_index(index)
+        discovery = Discovery(kit.client)
+        self._config = HerderConfig(kit.caches)
+        self.workloads = Workloads(kit, discovery)
+        self.budgets = Budgets(kit, discovery, self.workloads)
+        self.arbitrator = Arbitrator(kit, self.workloads, self.budgets, self._config)
+        self._snapshots = SnapshotBuilder(kit, self.workloads, self._config)
+        self._writer = Writer(kit)
+        self._flow = FlowControl(self._config.jobs)
+        self._gate = Gate(lambda: self._config.jobs().max_concurrent_reconciles)
+        self._metrics = JobMetrics(kit, self._jobs)
+        # Jobs that wait for a budget, by the namespace of their pod. A dict and not a set: the order must not depend on hashes.
+        self._held: dict[str, dict[Key, None]] = {}
+        # By the uid of a job: how often its eviction was refused. Lost with the term: then it is tried at once.
+        self._refused: dict[str, int] = {}
+
+    @classmethod
+    def start(cls, kit: Kit) -> Runs:
+        queue = kit.queue(cls.name)
+        self = cls(kit, queue)
+        self._follow(kit)
+        work = kit.work(self, queue, MOST_CONCURRENT, of=self._jobs)
+        return Together(work, self.arbitrator.work, self.workloads.scales.work, self.budgets)
+
+    def _follow(self, kit: Kit) -> None:
+        enqueue(self._jobs, self._queue)
+        enqueue(kit.caches.of(PODS), self._queue, self._jobs_of_pod)
+        enqueue(kit.caches.of(RESERVATIONS), self._queue, lambda one: self._jobs.keys_by(BY_REFERENCE, one.key.name))
+        for resource in (REPLICA_SETS, STATEFUL_SETS, INSTANCES):
+            enqueue(kit.caches.of(resource), self._queue, lambda one: self._jobs.keys_by(BY_CONTROLLER_REF, one.uid))
+        enqueue(kit.caches.of(MIGRATIONS), self._queue, self._jobs_of_migration)
+        self.budgets.subscribe(self._budget_changed)
+        self._config.subscribe(self._wake_all, JOBS_FILE)
+
+    def _jobs_of_pod(self, stored: Stored[Any]) -> Iterable[Key]:
+        """Those that move it, those whose reservation it took, and those that wait for one like it."""
+        yield from self._jobs.keys_by(BY_POD, f"{stored.key.namespace}/{stored.key.name}")
+        for name in taken_reservations(stored):
+            yield from self._jobs.keys_by(BY_REFERENCE, name)
+        owner = stored.controller
+        if owner is not None:
+            yield from self._jobs.keys_by(BY_CONTROLLER_REF, owner.uid)
+
+    def _jobs_of_migration(self, stored: Stored[Any]) -> Iterable[Key]:
+        instance = self._instances.stored(Key(stored.key.namespace, stored.view.spec.vmi_name))
+        return self._jobs.keys_by(BY_CONTROLLER_REF, instance.uid) if instance is not None else ()
+
+    def _budget_changed(self, budget: BudgetKey) -> None:
+        """Those that wait for one of its namespace: to look for the pods of each budget that changes would cost more."""
+        for key in self._held.pop(budget[1], ()):
+            self._queue.add(key)
+
+    def _wake_all(self) -> None:
+        self._gate.changed()
+        for key in self._jobs.keys():  # noqa: SIM118 - a cache, not a dict
+            self._queue.add(key)
+
+    async def reconcile(self, key: Key) -> Result:
+        async with self._gate:
+            stored = self._jobs.stored(key)
+            if stored is None:
+                return DONE
+            return await self._look(stored)
+
+    async def _look(self, stored: Stored[PodMigrationJob]) -> Result:
+        snapshot = await self._snapshots.build(stored)
+        plan = plan_job(snapshot, self._world.now())
+        if plan.disrupts:
+            plan = await self._checked(stored, snapshot, plan)
+        if undoes(plan) and has_begun(snapshot.job):
+            # An eviction may have been answered to nobody: what rests on the pod being there is decided by how it is now.
+            snapshot, plan = await self._confirmed(stored, snapshot, plan)
+        try:
+            await self._writer.carry_out(stored, plan)
+        except NotMade as error:
+            return await self._refuse(stored, reservation_refused(snapshot, str(error), self._world.now()))
+        except ApiStatusError as error:
+            if not plan.disrupts or isinstance(error, Conflict):
+                raise
+            return await self._eviction_refused(stored, snapshot, error)
+        self._after(stored, plan)
+        return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
+
+    async def _checked(self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, plan: JobPlan) -> JobPlan:
+        """Everything is looked at again right before, and there is a pace for all of them together."""
+        held = await self.arbitrator.look_again(stored)
+        if held is not None:
+            if held.reason == reasons.WAITING_FOR_DISRUPTION_BUDGET:
+                self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
+            return held_plan(snapshot, held, self._world.now())
+        wait = self._flow.wait(stored.uid)
+        if wait <= 0:
+            return plan
+        if wait < WORTH_TELLING:
+            return JobPlan(next_look=wait)
+        qps = self._config.jobs().evict_qps
+        said = f"its turn is in {wait:.0f} s: evictQPS allows {qps:g} evictions a second"
+        return waiting_plan(snapshot, reasons.WAITING_FOR_FLOW_CONTROL, said, wait, self._world.now())
+
+    async def _confirmed(
+        self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, plan: JobPlan
+    ) -> tuple[JobSnapshot, JobPlan]:
+        live = await self._snapshots.build(stored, live=True)
+        if (live.pod is None) == (snapshot.pod is None) and (live.pod is None or not live.pod.being_deleted):
+            return snapshot, plan
+        return live, plan_job(live, self._world.now())
+
+    async def _eviction_refused(self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, error: ApiStatusError) -> Result:
+        """A budget, or whoever else has a say in it, does not let the pod go. It is tried until the job's time is over."""
+        self._flow.done(stored.uid)
+        times = self._refused[stored.uid] = self._refused.get(stored.uid, 0) + 1
+        retry = max(doubled(FIRST_RETRY, LONGEST_RETRY, times - 1), error.retry_after or 0.0)
+        budget = isinstance(error, TooManyRequests)
+        if budget:
+            self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
+        final = isinstance(error, ServerFailed) and SEVERAL_BUDGETS in str(error)
+        self._metrics.refused(budget)
+        return await self._refuse(
+            stored, eviction_refused(snapshot, str(error), self._world.now(), budget=budget, final=final, retry=retry)
+        )
+
+    async def _refuse(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> Result:
+        current = self._jobs.stored(stored.key)
+        if current is None or current.uid != stored.uid:
+            return DONE
+        await self._writer.show(current, plan)
+        return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
+
+    def _after(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> None:
+        if plan.disrupts:
+            self._flow.done(stored.uid)
+            self._refused.pop(stored.uid, None)
+            self._metrics.disrupted(plan)
+        phase = plan.status["phase"] if plan.status is not None else ""
+        if phase in FINISHED:
+            self._flow.done(stored.uid)
+            self._refused.pop(stored.uid, None)
+            self._metrics.finished(phase, plan.status.get("reason", "") if plan.status is not None else "")
