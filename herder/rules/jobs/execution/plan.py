@@ -33,8 +33,11 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     # Looked at again right before, and paced: neither the eviction nor the migration happens where a limit holds it now.
     evict: Evict | None = None
     create_migration: Document | None = None
-    # Patches of pods of the job's workload, by name: (name, uid, patch).
+    # Strategic merge patches of pods in the namespace of the job's pod, by name: (name, uid, patch).
     patch_pods: tuple[tuple[str, str, Document], ...] = ()
+    # Whether such a patch takes the pod from its controller: limits are looked at again right before it, as before an eviction; it
+    # is not paced, as nobody goes yet.
+    releases: bool = False
     delete_migration: Delete | None = None
     delete_reservation: Delete | None = None
     # Takes our finalizer away.
@@ -46,7 +49,12 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def disrupts(self) -> bool:
-        """Whether it does what limits, budgets and flow control are about."""
+        """Whether it does what limits and budgets are about: it is looked at again right before."""
+        return self.paced or self.releases
+
+    @property
+    def paced(self) -> bool:
+        """Whether flow control is about it: something goes."""
         return self.evict is not None or self.create_migration is not None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.api.core import Pod
+from herder.api.core import Pod, ReplicaSet
 from herder.api.kinds import (
     PodMigrationJob,
     ReservationView,
@@ -39,6 +39,10 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_gone: bool = False
     # Replacements that other jobs of the same controller still wait for.
     replacements_due: int = 0
+    # What `status.controllerRef` names (the very one, by its uid), where that is a ReplicaSet; read for jobs that surge.
+    replica_set: ReplicaSet | None = None
+    # Other controllers that would take the pod in once its own lets it go, each as "Kind name"; read for jobs that surge.
+    would_adopt: tuple[str, ...] = ()
     # Of a pod of a machine, with all migrations of it.
     instance: VirtualMachineInstance | None = None
     # As it is stored. Read only where room is to be reserved for its guest.
