@@ -12,7 +12,7 @@ COMING = {
     "defaults": {
         "STATE_PRESERVATION",
     },
-    "labels": {"SURGE"},
+    "labels": set[str](),
 }
 
 
