@@ -8,15 +8,17 @@ have done before, whether we run or not; and by that a pod that was taken away i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from herder.api.core import Pod, ReplicaSet
+from herder.api.core import DaemonSet, Pod, ReplicaSet, StatefulSet
 from herder.api.kinds import PodMigrationJob
 from herder.api.meta import ObjectReference
 from herder.rules.jobs.execution.eviction import has_begun
 from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import status_of
 from herder.rules.plans import Document
+from herder.rules.workloads.claiming import selects
 from herder.rules.workloads.templates import TEMPLATE_HASH
 
 
@@ -29,6 +31,15 @@ def is_marked(job: PodMigrationJob, pod: Pod) -> bool:
     workload = status_of(job).workload_ref
     owners = pod.metadata.owner_references or ()
     return workload is not None and any(owner.uid == workload.uid and not owner.controller for owner in owners)
+
+
+def would_adopt(pod: Pod, controllers: Iterable[ReplicaSet | StatefulSet | DaemonSet]) -> tuple[str, ...]:
+    """Of the controllers in the pod's namespace, those that take the pod in once it is let go, each as "Kind name"."""
+    left = {name: value for name, value in pod.labels.items() if name != TEMPLATE_HASH}
+    found = (one for one in controllers if not one.being_deleted and selects(one.spec.selector, left))
+    # Of a StatefulSet only who has the name of one of its pods.
+    fitting = (one for one in found if not isinstance(one, StatefulSet) or pod.name.rpartition("-")[0] == one.name)
+    return tuple(sorted(f"{type(one).__name__} {one.name}" for one in fitting))
 
 
 def release_patch(job: PodMigrationJob) -> Document:

@@ -12,6 +12,7 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.core import Deployment, Pod
 from herder.api.kinds import PodMigrationJob
+from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.execution import room
 from herder.rules.jobs.execution.eviction import evict_of, evicting, has_begun, is_evicted, pod_name, why_not_there
 from herder.rules.jobs.execution.outcome import fail, show
@@ -26,8 +27,8 @@ from herder.rules.jobs.execution.replacement import (
 )
 from herder.rules.jobs.execution.reservation_first import RESERVATION_FIRST, reserve
 from herder.rules.jobs.execution.snapshot import JobSnapshot
-from herder.rules.jobs.execution.status import has, status_of
-from herder.rules.jobs.execution.strategy import Strategy
+from herder.rules.jobs.execution.status import has, phase_of, status_of
+from herder.rules.jobs.execution.strategy import Strategy, mode_of
 from herder.rules.jobs.workload import REPLICA_SET, controller_named
 from herder.rules.plans import Document, Event, condition
 from herder.rules.reservations.lifecycle import is_finished
@@ -55,6 +56,14 @@ def asks_for_surge(job: PodMigrationJob, deployment: Deployment | None) -> bool:
     if said is None and deployment is not None:
         said = deployment.annotations.get(labels.SURGE)
     return said == "true"
+
+
+def needs_no_budget_yet(job: PodMigrationJob, pod: Pod, deployment: Deployment | None, config: JobsConfig) -> bool:
+    """Of a job that waits or runs: whether it takes nobody away before another one is ready. Budgets, of which a lone replica has
+    none left, are asked when it is."""
+    if phase_of(job) == "Running":
+        return status_of(job).strategy == "Surge" and not is_released(job, pod)
+    return mode_of(job, config) == "ReservationFirst" and surges(job, pod, deployment)
 
 
 def _why_impossible(pod: Pod, deployment: Deployment | None) -> str:

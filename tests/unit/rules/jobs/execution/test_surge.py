@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 
 from herder.api import labels, reasons
-from herder.api.core import Deployment
+from herder.api.core import DaemonSet, Deployment, ReplicaSet, StatefulSet
+from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.arbitration.limits import Wait
-from herder.rules.jobs.execution.pod_release import is_released
+from herder.rules.jobs.execution.pod_release import is_released, would_adopt
 from herder.rules.jobs.execution.status import is_over, phase_of
-from herder.rules.jobs.execution.surge import SURGE, surges, why_no_surge
+from herder.rules.jobs.execution.surge import SURGE, needs_no_budget_yet, surges, why_no_surge
 from tests.unit.rules.jobs.execution.surge_world import DEPLOYMENT, HASH, OLD, SET, TTL, Crash, Json, World
 
 NEW = "web-h1-1"
@@ -69,6 +71,42 @@ def test_who_asks_for_it_in_vain_is_told_why() -> None:
     assert "is not kept by a ReplicaSet" in why_no_surge(job, bare, _deployment(_rolling(1)))
     unlabelled = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels={"app": "web"}))
     assert not surges(job, unlabelled, _deployment(_rolling(1)))
+
+
+def test_budgets_are_asked_once_the_pod_is_let_go_and_by_jobs_that_only_evict() -> None:
+    def free(world: World, **config: str) -> bool:
+        assert world.old is not None
+        settings = JobsConfig(**config)  # pyright: ignore[reportArgumentType]
+        return needs_no_budget_yet(world.view_of_job, world.view(world.old), world.deployment, settings)
+
+    world = World()
+    assert free(world) and not free(world, default_job_mode="EvictDirectly")
+    world.arbitrate()
+    assert free(world)
+    assert world.job is not None
+    world.job["status"]["strategy"] = "Reservation"
+    assert not free(world), "it was admitted before somebody asked for it"
+    assert not free(_let_go())
+
+
+def test_who_would_take_in_a_pod_that_is_let_go_is_known() -> None:
+    def thing(kind: type[Any], name: str, wanted: Json, **meta: str) -> Any:
+        return msgspec.convert({"metadata": {"name": name, **meta}, "spec": {"selector": {"matchLabels": wanted}}}, kind)
+
+    world = World()
+    assert world.old is not None and world.replica_set is not None
+    web = {"app": "web"}
+    others = [
+        world.replica_set,
+        thing(ReplicaSet, "all-web", web),
+        thing(ReplicaSet, "going", web, deletionTimestamp="2026-01-01T00:00:00Z"),
+        thing(ReplicaSet, "other", {"app": "other"}),
+        thing(DaemonSet, "agents", web),
+        thing(StatefulSet, "db", web),
+        thing(StatefulSet, "web-h1", web),
+        thing(ReplicaSet, "empty", {}),
+    ]
+    assert would_adopt(world.view(world.old), others) == ("DaemonSet agents", "ReplicaSet all-web", "StatefulSet web-h1")
 
 
 # --- step by step ----------------------------------------------------------------------------------------------------------------
