@@ -1,24 +1,26 @@
-"""New PodMigrationJobs among other objects, for the webhook: their pod, other jobs of it, what their creator may do."""
+"""PodMigrationJobs among other objects, for the webhook: what who writes them may do; of new ones their pod, and its other jobs."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 import structlog
 
 from herder.api.kinds import PodMigrationJob
-from herder.api.problems import Problem, forbidden
+from herder.api.problems import Problem
 from herder.controllers.configuration import HerderConfig
-from herder.kube.access_reviews import may_evict
+from herder.kube.access_reviews import ResourceAttributes, is_allowed
 from herder.kube.cache import Cache, Caches
 from herder.kube.cache.indexes import Index
 from herder.kube.cache.stored import Stored
 from herder.kube.client import Client
 from herder.kube.errors import KubeError
 from herder.kube.resources import JOBS, PODS, Key
-from herder.kube.webhook.reviews import Question
-from herder.rules.jobs.admission import POD_REF, Creator, is_unfinished, job_problems, pod_of
+from herder.kube.webhook.reviews import Question, UserInfo
+from herder.rules.jobs.admission import is_unfinished, job_problems, pod_of
+from herder.rules.jobs.rights import Right, asks_anew, rights_needed
 
 log = structlog.get_logger()
 # Less than the API server waits for us.
@@ -46,25 +48,43 @@ class JobAdmission:
 
     async def __call__(self, question: Question) -> list[Problem]:
         """Where the API server does not answer, the job is refused: the controllers could look again at everything but at who
-        created it."""
-        if question.operation != "CREATE" or (question.kind.group, question.kind.kind) != (JOBS.group, JOBS.kind):
+        wrote it."""
+        if question.object is None or (question.kind.group, question.kind.kind) != (JOBS.group, JOBS.kind):
             return []
+        created = question.operation == "CREATE"
+        if not created and not asks_anew(question.object, question.old_object or {}):
+            return []  # what it is about cannot be changed later
+        job = msgspec.convert(question.object, PodMigrationJob)
+        rights = rights_needed(job, created=created)
         try:
             async with asyncio.timeout(PATIENCE):
-                return await self._problems(question)
+                missing = await self._missing(question.user_info, rights)
+                if missing is not None:
+                    return [missing.refusal(question.user_info.username)]
+                return await self._problems(job) if created else []
         except (KubeError, TimeoutError) as error:
             log.warning("a job was not judged among others", name=question.name, why=str(error))
-            why = "the API server did not say in time whether the pod may be evicted by who creates this job: must be tried again"
-            return [forbidden(POD_REF, why)]
+            return [rights[0].unanswered()]
 
-    async def _problems(self, question: Question) -> list[Problem]:
-        job = msgspec.convert(question.object, PodMigrationJob)
-        key = Key(job.spec.pod_ref.namespace, job.spec.pod_ref.name)
-        creator = Creator(question.user_info.username, await may_evict(self._client, question.user_info, key))
-        pod = await self._client.find(PODS, key) if creator.may_evict else None
+    async def _missing(self, user: UserInfo, rights: Sequence[Right]) -> Right | None:
+        for right in rights:
+            wanted = ResourceAttributes(
+                verb=right.verb,
+                group=right.group,
+                resource=right.resource,
+                subresource=right.subresource,
+                namespace=right.namespace,
+                name=right.name,
+            )
+            if not await is_allowed(self._client, user, wanted):
+                return right
+        return None
+
+    async def _problems(self, job: PodMigrationJob) -> list[Problem]:
+        pod = await self._client.find(PODS, Key(job.spec.pod_ref.namespace, job.spec.pod_ref.name))
         others = await self._unfinished(job) if pod is not None else ()
         evict_failed_bare_pods = (await self._synced())[1].jobs().evict_failed_bare_pods if pod is not None else False
-        return job_problems(job, creator, pod, others, evict_failed_bare_pods)
+        return job_problems(job, pod, others, evict_failed_bare_pods)
 
     async def _unfinished(self, job: PodMigrationJob) -> list[PodMigrationJob]:
         jobs, _ = await self._synced()

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from herder.api.core.base import Object
 from herder.api.views import View
 from herder.kube.client import Client
-from herder.kube.resources import Key, Resource
+from herder.kube.resources import Resource
 from herder.kube.webhook.reviews import UserInfo
+
+
+class ResourceAttributes(msgspec.Struct, frozen=True, kw_only=True):
+    """What they want to do, and with what."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    version: str = "*"
 
 
 class ReviewStatus(View, frozen=True, kw_only=True):
@@ -27,9 +41,7 @@ ACCESS_REVIEWS: Resource[AccessReview] = Resource(
 )
 
 
-async def may_evict(client: Client, user: UserInfo, pod: Key) -> bool:
-    """Of this very pod: a role may name single ones."""
-    wanted = {"verb": "create", "resource": "pods", "subresource": "eviction", "namespace": pod.namespace, "name": pod.name}
+async def is_allowed(client: Client, user: UserInfo, wanted: ResourceAttributes) -> bool:
     who = {"user": user.username, "uid": user.uid, "groups": user.groups, "extra": user.extra}
-    review = await client.create(ACCESS_REVIEWS, {"spec": {**who, "resourceAttributes": {**wanted, "group": "", "version": "v1"}}})
+    review = await client.create(ACCESS_REVIEWS, {"spec": {**who, "resourceAttributes": msgspec.to_builtins(wanted)}})
     return review.status.allowed

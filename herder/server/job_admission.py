@@ -1,4 +1,4 @@
-"""New PodMigrationJobs among other objects: their pod, other jobs of it, what their creator may do, and the settings of jobs."""
+"""PodMigrationJobs among other objects: what who writes them may do; of new ones their pod, other jobs of it, and the settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from herder.api.problems import Problem
 from herder.rules.herder_config import BUILT_IN, JobsConfiguration, next_in_use
 from herder.rules.herder_config import JOBS as JOBS_FILE
 from herder.rules.herder_config import NAME as HERDER_CONFIG
-from herder.rules.jobs.admission import Creator, is_unfinished, job_problems, pod_of
+from herder.rules.jobs.admission import is_unfinished, job_problems, pod_of
+from herder.rules.jobs.rights import Right, asks_anew, rights_needed
 from herder.server.access.attributes import Attributes
 from herder.server.others import JOBS, read_record, readable
 from herder.server.request import User
@@ -43,14 +44,24 @@ class JobAdmission:
             self._on_config(Change(CONFIG_MAPS, "", record, None))
         store.listen(CONFIG_MAPS, self._on_config)
 
-    def problems(self, document: dict[str, Any], user: User) -> list[Problem]:
+    def problems(self, document: dict[str, Any], old: dict[str, Any] | None, user: User) -> list[Problem]:
+        if old is not None and not asks_anew(document, old):
+            return []  # what it is about cannot be changed later
         job = msgspec.convert(document, PodMigrationJob)
-        reference = job.spec.pod_ref
-        what = Attributes("create", "", "", PODS, "eviction", reference.namespace, reference.name)
-        creator = Creator(user.name, self._allows(user, what))
-        record = self._store.latest(PODS, key_of(reference.namespace, reference.name))
+        rights = rights_needed(job, created=old is None)
+        missing = next((right for right in rights if not self._has(user, right)), None)
+        if missing is not None:
+            return [missing.refusal(user.name)]
+        return self._of_new(job) if old is None else []
+
+    def _has(self, user: User, right: Right) -> bool:
+        what = Attributes(right.verb, "", right.group, right.resource, right.subresource, right.namespace, right.name)
+        return self._allows(user, what)
+
+    def _of_new(self, job: PodMigrationJob) -> list[Problem]:
+        record = self._store.latest(PODS, key_of(job.spec.pod_ref.namespace, job.spec.pod_ref.name))
         pod = read_record(record, Pod) if record is not None else None
-        return job_problems(job, creator, pod, self._others(job), self._evict_failed_bare_pods())
+        return job_problems(job, pod, self._others(job), self._evict_failed_bare_pods())
 
     def _others(self, job: PodMigrationJob) -> Iterator[PodMigrationJob]:
         """Read only where everything else is right."""

@@ -28,7 +28,7 @@ MIGRATIONS = registry.MIGRATION.crd_name
 POLICIES = registry.POLICY.crd_name
 POOLS = registry.POOL.crd_name
 JOBS = registry.JOB.crd_name
-JobProblems = Callable[[Document, User], list[Problem]]
+JobProblems = Callable[[Document, Document | None, User], list[Problem]]
 V = TypeVar("V")
 
 
@@ -48,10 +48,10 @@ class Others:
             store.listen(table, learn)
 
     def problems(self, served: Served, document: Document, old: Document | None, user: User) -> list[Problem]:
-        if served.table in (MIGRATIONS, JOBS) and old is not None:
-            return []  # what they are about cannot be changed later
         if served.table == JOBS:
-            return self._job_problems(document, user)
+            return self._job_problems(document, old, user)
+        if served.table == MIGRATIONS and old is not None:
+            return []  # what they are about cannot be changed later
         if served.table == MIGRATIONS:
             return self._of_migration(document)
         if served.table != POLICIES or (old is not None and not is_judged_again(document, old)):

@@ -18,6 +18,7 @@ from tests.engines.waiting import eventually
 Json = dict[str, Any]
 Unique = Callable[..., str]
 JOBS = resource_of(registry.JOB)
+GROUP = registry.JOB.group
 DENIED = re.compile(r'^admission webhook "validate\.herder\.dev" denied the request: ')
 
 
@@ -33,9 +34,11 @@ class Jobs:
         self.api, self.namespace, self._unique = api, namespace, unique
         self.made: list[str] = []
 
-    async def file(self, name: str = "web-0", by: Api | None = None, **reference: str) -> Reply:
+    async def file(self, name: str = "web-0", by: Api | None = None, options: Json | None = None, **reference: str) -> Reply:
         self.made.append(self._unique("job"))
-        spec = {"podRef": {"namespace": self.namespace, "name": name, **reference}}
+        spec: Json = {"podRef": {"namespace": self.namespace, "name": name, **reference}}
+        if options is not None:
+            spec["reservationOptions"] = options
         return await (by or self.api).create(JOBS, {"metadata": {"name": self.made[-1]}, "spec": spec})
 
 
@@ -105,3 +108,37 @@ async def test_who_files_jobs_must_be_let_evict_where_the_pod_is(
             _refused(await jobs.file(there, filer), f"spec.podRef: Forbidden: {why}")
         await grant(api, namespace, user(name), rule("create", "pods/eviction", "", "web-0"))
         assert (await jobs.file("web-0", filer)).code == 201
+
+
+async def test_who_asks_for_other_room_than_the_pods_or_for_that_of_others_must_be_let(
+    api: Api, engine: Engine, namespace: str, unique: Unique, jobs: Jobs
+) -> None:
+    """Our controllers make and use every reservation: whoever may file a job would otherwise have one made for whomever, or use up
+    that of somebody else."""
+    await make_owned_pod(api, "web-0", namespace)
+    name, room = unique("filer"), unique("room")
+    await grant(api, "", user(name), rule("*", "podmigrationjobs", GROUP))
+    await grant(api, namespace, user(name), rule("create", "pods/eviction", ""))
+    template = {"spec": {"owners": [{"labelSelector": {"matchLabels": {"app": "mine"}}}]}}
+    let = "ask for the role herder-admin, which has this right"
+    made = f"and must be let to have one made that differs from what the pod asks for: leave template out, or {let}"
+    used = f"and must be let to have it used up: leave reservationRef out to have one made, or {let}"
+    lacks_create = f'template: Forbidden: user "{name}" may not create reservations.{GROUP}, {made}'
+    lacks_patch = f'reservationRef: Forbidden: user "{name}" may not patch reservations.{GROUP} "{room}", {used}'
+    async with with_certificate(engine, name) as filer:
+        _refused(await jobs.file("web-0", filer, {"template": template}), f"spec.reservationOptions.{lacks_create}")
+        _refused(await jobs.file("web-0", filer, {"reservationRef": {"name": room}}), f"spec.reservationOptions.{lacks_patch}")
+        assert (await jobs.file("web-0", filer)).code == 201
+        mine = jobs.made[-1]
+        later = {"spec": {"reservationOptions": {"reservationRef": {"name": room}}}}
+        _refused(await filer.patch(JOBS, mine, later), f"spec.reservationOptions.{lacks_patch}")
+        # The job itself is theirs.
+        for change in ({"spec": {"paused": True}}, {"metadata": {"annotations": {"herder.dev/migration-priority": "7"}}}):
+            (await filer.patch(JOBS, mine, change)).ok  # noqa: B018
+        await grant(api, "", user(name), rule("patch", "reservations", GROUP, room))
+        (await filer.patch(JOBS, mine, later)).ok  # noqa: B018
+        # What is named already takes nothing.
+        (await filer.patch(JOBS, mine, {"spec": {"paused": False}})).ok  # noqa: B018
+        (await filer.delete(JOBS, mine)).ok  # noqa: B018
+        await grant(api, "", user(name), rule("create", "reservations", GROUP))
+        assert (await jobs.file("web-0", filer, {"template": template})).code == 201

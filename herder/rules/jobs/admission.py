@@ -1,14 +1,13 @@
-"""What a new PodMigrationJob may not be because of its pod, its creator and other jobs: the same on both engines (seed 004).
+"""What a PodMigrationJob may not be because of its pod, its creator and other jobs: the same on both engines (seed 004).
 
-Only creating is asked about: a job whose pod is gone meanwhile can still be paused, reported on and ended. What may change between
-being let in and being carried out (the pod, its owner, the settings) the controller looks at again; who created it, it cannot.
+Pod and other jobs are asked about only when it is created: a job whose pod is gone meanwhile can still be paused, reported on and
+ended. What may change between being let in and being carried out (the pod, its owner, the settings) the controller looks at again;
+who wrote it, it cannot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import msgspec
 
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
@@ -21,21 +20,11 @@ POD_ENDED = ("Succeeded", "Failed")
 ALLOWED_BY_SETTING = "evictFailedBarePods: true in jobs.yaml of herder-config lets one go that is Failed"
 
 
-class Creator(msgspec.Struct, frozen=True):
-    """Who files a job. A job is carried out by our controllers, who may evict everywhere: so its creator must be let, too."""
-
-    name: str
-    # Whether they may create pods/eviction of this very pod.
-    may_evict: bool
-
-
 def job_problems(
-    job: PodMigrationJob, creator: Creator, pod: Pod | None, others: Iterable[PodMigrationJob], evict_failed_bare_pods: bool
+    job: PodMigrationJob, pod: Pod | None, others: Iterable[PodMigrationJob], evict_failed_bare_pods: bool
 ) -> list[Problem]:
-    """Of a new job. `pod`: what its podRef names; `others`: jobs that may be about the same pod. Who may not evict there is told
-    that and nothing else: neither whether there is such a pod."""
-    if not creator.may_evict:
-        return [_may_not_evict(job, creator)]
+    """Of a new job, whose creator has all rights that it takes. `pod`: what its podRef names; `others`: jobs that may be about the
+    same pod."""
     if pod is None:
         return [_no_such_pod(job)]
     return _other_pod(job, pod) or _not_movable(pod, evict_failed_bare_pods) or _already_moving(job, others)
@@ -48,14 +37,6 @@ def is_unfinished(job: PodMigrationJob) -> bool:
 def pod_of(job: PodMigrationJob) -> str:
     """What jobs of one pod have in common. Not its uid: the job of a StatefulSet's pod goes on with the next one of that name."""
     return f"{job.spec.pod_ref.namespace}/{job.spec.pod_ref.name}"
-
-
-def _may_not_evict(job: PodMigrationJob, creator: Creator) -> Problem:
-    reference = job.spec.pod_ref
-    right = (
-        f"user {quoted(creator.name)} may not create pods/eviction of {reference.name} in namespace {quoted(reference.namespace)}"
-    )
-    return forbidden(POD_REF, f"{right}, and must be let to have the pod moved: the role pod-migrator has this right")
 
 
 def _no_such_pod(job: PodMigrationJob) -> Problem:

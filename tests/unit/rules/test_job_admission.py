@@ -1,4 +1,4 @@
-"""Which new PodMigrationJobs are refused because of their pod, their creator or another job, and in which words."""
+"""Which new PodMigrationJobs are refused because of their pod or another job, and in which words."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from herder.api.core.pods import PodStatus
 from herder.api.kinds import PodMigrationJob
 from herder.api.kinds.pod_migration_job import JobPhase, PodMigrationJobSpec, PodMigrationJobStatus, PodReference
 from herder.api.meta import ObjectMeta, OwnerReference
-from herder.rules.jobs.admission import Creator, job_problems
+from herder.rules.jobs.admission import job_problems
 
-JANE = Creator("jane", may_evict=True)
 RS = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web", uid="r", controller=True)
 
 
@@ -27,24 +26,14 @@ def job(name: str = "new", phase: JobPhase | None = None, uid: str | None = None
     return PodMigrationJob(metadata=ObjectMeta(name=name), spec=PodMigrationJobSpec(pod_ref=reference), status=status)
 
 
-def said(
-    new: PodMigrationJob, pod: Pod | None, *others: PodMigrationJob, creator: Creator = JANE, evict_failed_bare_pods: bool = False
-) -> list[str]:
-    return [str(one) for one in job_problems(new, creator, pod, others, evict_failed_bare_pods)]
+def said(new: PodMigrationJob, pod: Pod | None, *others: PodMigrationJob, evict_failed_bare_pods: bool = False) -> list[str]:
+    return [str(one) for one in job_problems(new, pod, others, evict_failed_bare_pods)]
 
 
 def test_a_pod_of_a_workload_is_moved() -> None:
     assert said(job(), pod(RS)) == []
     assert said(job(uid="p1"), pod(RS)) == []
     assert said(job(), pod(RS, phase="Pending")) == [], "its room is looked for before it has a node"
-
-
-@pytest.mark.parametrize("there", [pod(RS), None])
-def test_who_may_not_evict_is_told_so_and_not_whether_there_is_such_a_pod(there: Pod | None) -> None:
-    assert said(job(uid="x"), there, creator=Creator('m"al', may_evict=False)) == [
-        'spec.podRef: Forbidden: user "m\\"al" may not create pods/eviction of web-0 in namespace "shop", and must be let'
-        " to have the pod moved: the role pod-migrator has this right"
-    ]
 
 
 def test_a_pod_must_be_there() -> None:
