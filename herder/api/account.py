@@ -88,7 +88,13 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("replicationcontrollers",), *READ),
     _rule("*", ("*/scale",), "get"),
     _rule("policy.kruise.io", ("podunavailablebudgets",), *READ),
-    # To register the webhook.
+    # To register the webhook; and to see that it is: without it no job is carried out.
+    {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": ["validatingwebhookconfigurations"],
+        "resourceNames": [PRODUCT],
+        "verbs": ["list", "watch"],
+    },
     _rule("admissionregistration.k8s.io", (f"{kind}webhookconfigurations" for kind in ("validating", "mutating")), *_KEEP),
 ]
 # What a real cluster has its own controllers for, with rights of their own: only in the embedded engine, by a role of its own.

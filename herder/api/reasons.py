@@ -200,6 +200,7 @@ WAITING_FOR_WORKLOAD_LIMIT: Final = "WaitingForWorkloadLimit"
 WAITING_FOR_DISRUPTION_BUDGET: Final = "WaitingForDisruptionBudget"
 WAITING_FOR_POD: Final = "WaitingForPod"
 WAITING_FOR_FLOW_CONTROL: Final = "WaitingForFlowControl"
+WAITING_FOR_ADMISSION: Final = "WaitingForAdmission"
 ROLLOUT_IN_PROGRESS: Final = "RolloutInProgress"
 DISABLED: Final = "Disabled"
 

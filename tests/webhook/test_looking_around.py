@@ -7,17 +7,24 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
 from herder.api import registry
 from herder.api.account import ACCOUNT
 from herder.api.world import RealWorld
 from herder.controllers.admission import AmongOthers
+from herder.controllers.job.webhook_guard import NOT_REGISTERED, WebhookGuard
 from herder.controllers.job_admission import JobAdmission
 from herder.kube.cache import Caches
 from herder.kube.client import Client
 from herder.kube.connect import connect
+from herder.kube.discovery import Discovery
+from herder.kube.events import Recorder
+from herder.kube.kit import Kit
+from herder.kube.webhook import Registration, Settings
 from herder.kube.webhook.reviews import GroupKind, GroupResource, Question, UserInfo
 from herder.kube.webhook.settings import NAMESPACE
+from herder.rules.jobs.judged import Judged
 from tests.behaviour.our_kinds import make_owned_pod, resource_of
 from tests.engines.api import Api
 from tests.engines.credentials import token_for
@@ -61,6 +68,7 @@ async def test_the_account_of_the_controllers_sees_what_the_rules_ask_for(server
         await eventually(lambda: refused(_question(registry.MIGRATION, "second", {"vmiName": "nobody"})))
         assert await judge(_question(registry.MIGRATION, "first", {"vmiName": "web"})) == []
         await _jobs_are_judged(api, client)
+        await _jobs_begin_where_they_are_judged(client)
 
 
 async def _jobs_are_judged(api: Api, client: Client) -> None:
@@ -85,4 +93,28 @@ async def _jobs_are_judged(api: Api, client: Client) -> None:
             return "PodMigrationJob first of pod default/web-0 is not finished" in await said("second")
 
         await eventually(refused)
+        running.cancel()
+
+
+async def _jobs_begin_where_they_are_judged(client: Client) -> None:
+    """By what the account may read of the registration, while it comes and goes."""
+    caches = Caches(client, RealWorld())
+    kit = Kit(client, caches, Recorder(client, RealWorld(), "test"), RealWorld(), CollectorRegistry())
+    guard = WebhookGuard(kit, Discovery(client))
+    registration = Registration(client, RealWorld(), Settings(url="https://127.0.0.1:1"))
+
+    async def judged() -> bool:
+        return guard.judged().since is not None
+
+    async def unjudged() -> bool:
+        return guard.judged().since is None
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(caches.run())
+        await guard.run()
+        assert guard.judged() == Judged(None, NOT_REGISTERED)
+        await registration.register()
+        await eventually(judged)
+        await registration.remove()
+        await eventually(unjudged)
         running.cancel()
