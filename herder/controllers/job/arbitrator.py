@@ -17,6 +17,7 @@ from herder.controllers.job.candidates import Candidates
 from herder.controllers.job.decisions import DecisionWriter
 from herder.controllers.job.metrics import ArbitrationMetrics
 from herder.controllers.job.second_look import SecondLook
+from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.kube.cache import Stored
 from herder.kube.controller import DONE, Later, Result
@@ -31,19 +32,20 @@ GATHERED = 0.02
 AT_ONCE = 200
 # Of what nobody tells of, such as the scale of a controller of somebody else's.
 ASKED_AGAIN = 15.0
-# Whether there are PodUnavailableBudgets at all is waited for: else each job would be told for a moment that it waits for that.
+# Whether there are PodUnavailableBudgets, and whether jobs are judged, is waited for: else each job would be told for a moment that
+# it waits for that.
 PATIENCE = 10.0
 
 
 class Arbitrator:
     name = "job-arbitration"
 
-    def __init__(self, kit: Kit, workloads: Workloads, budgets: Budgets, config: HerderConfig) -> None:
+    def __init__(self, kit: Kit, workloads: Workloads, budgets: Budgets, config: HerderConfig, guard: WebhookGuard) -> None:
         self._clock = asyncio.get_running_loop().time
-        self._budgets = budgets
+        self._first_looks = (budgets.looked, guard.looked)
         self._queue = kit.queue(self.name)
         self._asked = self._clock()
-        self._candidates = Candidates(kit, workloads, budgets, config, self._wake)
+        self._candidates = Candidates(kit, workloads, budgets, config, guard, self._wake)
         self._metrics = ArbitrationMetrics(kit, self._candidates.standing)
         self._writer = DecisionWriter(kit, self._candidates, config, self._metrics)
         self._second_look = SecondLook(kit, self._candidates, workloads, config)
@@ -54,7 +56,7 @@ class Arbitrator:
         return await self._second_look.look(job)
 
     async def reconcile(self, key: Key) -> Result:
-        await self._know_budgets()
+        await self._first_looked()
         now = self._clock()
         if now - self._asked >= ASKED_AGAIN:
             self._asked = now
@@ -91,9 +93,10 @@ class Arbitrator:
     def _wake(self) -> None:
         self._queue.add_after(THE_PASS, GATHERED)
 
-    async def _know_budgets(self) -> None:
+    async def _first_looked(self) -> None:
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._budgets.looked.wait()
+                for looked in self._first_looks:
+                    await looked.wait()
         except TimeoutError:
             return

@@ -13,13 +13,14 @@ from herder.api.kinds import PodMigrationJob, VirtualMachineInstance
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.job.budgets import BudgetKey, Budgets
 from herder.controllers.job.history import History
+from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.kube.cache import Cache, Change, Stored, view_of
 from herder.kube.kit import Kit
 from herder.kube.resources import INSTANCES, JOBS, PODS, Key
 from herder.rules.herder_config import JOBS as JOBS_FILE
 from herder.rules.jobs.admission import why_not_movable
-from herder.rules.jobs.arbitration import Candidate, WorkloadState
+from herder.rules.jobs.arbitration import Candidate, Wait, WorkloadState
 from herder.rules.jobs.arbitration.candidate import (
     candidate_pod,
     created_at,
@@ -65,9 +66,17 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidates:
-    def __init__(self, kit: Kit, workloads: Workloads, budgets: Budgets, config: HerderConfig, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        kit: Kit,
+        workloads: Workloads,
+        budgets: Budgets,
+        config: HerderConfig,
+        guard: WebhookGuard,
+        wake: Callable[[], None],
+    ) -> None:
         """`wake` is called when there is something to look at."""
-        self._workloads, self._budgets, self._config, self._wake = workloads, budgets, config, wake
+        self._workloads, self._budgets, self._config, self._guard, self._wake = workloads, budgets, config, guard, wake
         self._jobs: Cache[PodMigrationJob] = kit.caches.of(JOBS)
         self._pods: Cache[Pod] = kit.caches.of(PODS)
         self._instances: Cache[VirtualMachineInstance] = kit.caches.of(INSTANCES)
@@ -88,6 +97,7 @@ class Candidates:
         workloads.subscribe(lambda workload: self._mark(self._jobs_by.get(("workload", workload), ())))
         budgets.subscribe(self._budget_changed, lambda: self._mark(self._depends_on))
         config.subscribe(lambda: self._mark(self._depends_on), JOBS_FILE)
+        guard.subscribe(lambda: self._mark(self._depends_on))
 
     def refresh(self, most: int) -> bool:
         """Looks again at some of what has changed; whether more is left."""
@@ -160,9 +170,9 @@ class Candidates:
         """At a job of which its pod, its workload and its budgets are as the caches know them now."""
         pod = self.pod_of(job)
         view = view_of(pod)
-        forbidden = self._why_another(job)
+        unjudged, forbidden = self._judged(job)
         if pod is None or view is None:
-            return Looked(job=stored, candidate=self._candidate(job, forbidden), pod=pod)
+            return Looked(job=stored, candidate=self._candidate(job, unjudged, forbidden), pod=pod)
         instance = self._instance_of(pod)
         machine = is_machine(view, instance)
         workload = self._workloads.of(pod)
@@ -173,6 +183,7 @@ class Candidates:
             created=created_at(job),
             pod=candidate_pod(view, workload.id if workload is not None else None, machine=machine),
             paused=bool(job.spec.paused),
+            unjudged=unjudged,
             forbidden=forbidden or why_not_movable(view, failed_bare) or why_not_its_guest(view, instance),
             migration_priority=migration_priority(job),
             failures=self.history.failures(view.uid),
@@ -187,8 +198,16 @@ class Candidates:
             budgets=NO_BUDGETS if free else self._budgets.of(pod, workload),
         )
 
-    def _candidate(self, job: PodMigrationJob, forbidden: str) -> Candidate:
-        return Candidate(name=job.name, created=created_at(job), pod=None, paused=bool(job.spec.paused), forbidden=forbidden)
+    def _candidate(self, job: PodMigrationJob, unjudged: str, forbidden: str) -> Candidate:
+        paused = bool(job.spec.paused)
+        return Candidate(name=job.name, created=created_at(job), pod=None, paused=paused, unjudged=unjudged, forbidden=forbidden)
+
+    def _judged(self, job: PodMigrationJob) -> tuple[str, str]:
+        """Why it is not known whether its creator may have the pod moved, and why the job may not. One that runs has passed."""
+        unjudged = self._guard.why_not(job) if phase_of(job) == "Pending" else None
+        if isinstance(unjudged, Wait):
+            return unjudged.message, ""
+        return "", unjudged.message if unjudged is not None else self._why_another(job)
 
     def pod_of(self, job: PodMigrationJob) -> Stored[Pod] | None:
         """That very one."""

@@ -16,6 +16,7 @@ from herder.controllers.job.gate import Gate
 from herder.controllers.job.indexes import BY_CONTROLLER_REF, BY_POD, BY_REFERENCE
 from herder.controllers.job.job_metrics import JobMetrics
 from herder.controllers.job.snapshot_builder import SnapshotBuilder
+from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.controllers.job.writer import NotMade, Writer
 from herder.controllers.reservations import taken_reservations
@@ -56,7 +57,8 @@ class PodMigrationJobs:
         self._config = HerderConfig(kit.caches)
         self.workloads = Workloads(kit, discovery)
         self.budgets = Budgets(kit, discovery, self.workloads)
-        self.arbitrator = Arbitrator(kit, self.workloads, self.budgets, self._config)
+        self.guard = WebhookGuard(kit, discovery)
+        self.arbitrator = Arbitrator(kit, self.workloads, self.budgets, self._config, self.guard)
         self._snapshots = SnapshotBuilder(kit, self.workloads, self._config)
         self._writer = Writer(kit)
         self._flow = FlowControl(self._config.jobs)
@@ -73,7 +75,7 @@ class PodMigrationJobs:
         self = cls(kit, queue)
         self._follow(kit)
         work = kit.work(self, queue, MOST_CONCURRENT, of=self._jobs)
-        return Together(work, self.arbitrator.work, self.workloads.scales.work, self.budgets)
+        return Together(work, self.arbitrator.work, self.workloads.scales.work, self.budgets, self.guard)
 
     def _follow(self, kit: Kit) -> None:
         enqueue(self._jobs, self._queue)

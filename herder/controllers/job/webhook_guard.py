@@ -27,20 +27,28 @@ CHANGED: Final = f"webhook validate.herder.dev of ValidatingWebhookConfiguration
 
 
 class WebhookGuard:
-    """Made for a term. `changed` is called whenever another answer may be given."""
+    """Made for a term."""
 
-    def __init__(self, kit: Kit, discovery: Discovery, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, kit: Kit, discovery: Discovery) -> None:
         self._caches = kit.caches
         self._discovery = discovery
-        self._changed = changed
+        self._handlers: list[Callable[[], None]] = []
+        # Once it has been found out, or could not be, for the first time.
+        self.looked = asyncio.Event()
         self._configurations: Cache[WebhookConfiguration] | None = None
         self._judges_itself = False
         self._problem = "which engine this is is not known yet"
 
+    def subscribe(self, handler: Callable[[], None]) -> None:
+        """Called whenever another answer may be given."""
+        self._handlers.append(handler)
+
     async def run(self) -> None:
         """Ends when it is known which engine this is: that stays so."""
         while True:
-            if await self.find_out():
+            known = await self.find_out()
+            self.looked.set()
+            if known:
                 return
             await asyncio.sleep(AGAIN)
 
@@ -58,6 +66,10 @@ class WebhookGuard:
             await self._configurations.wait_synced()
         self._changed()
         return True
+
+    def _changed(self) -> None:
+        for handler in self._handlers:
+            handler()
 
     def why_not(self, job: PodMigrationJob) -> Wait | Refused | None:
         """Asked of a job that is about to begin; never of one that runs, which has passed."""

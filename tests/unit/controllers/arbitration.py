@@ -16,6 +16,7 @@ from herder.api.registry import INSTANCE, JOB, MACHINE, POOL
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.job.arbitrator import Arbitrator
 from herder.controllers.job.budgets import Budgets
+from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.kube.cache import Caches, Stored
 from herder.kube.client import Client
@@ -102,9 +103,10 @@ class Stage(Finders):
         discovery, config = Discovery(kit.client), HerderConfig(kit.caches)
         self.workloads = Workloads(kit, discovery)
         self.budgets = Budgets(kit, discovery, self.workloads)
-        self.arbitrator = Arbitrator(kit, self.workloads, self.budgets, config)
+        guard = WebhookGuard(kit, discovery)
+        self.arbitrator = Arbitrator(kit, self.workloads, self.budgets, config, guard)
         self._jobs, self._pods = kit.caches.of(JOBS), kit.caches.of(PODS)
-        return Together(self.arbitrator.work, self.workloads.scales.work, self.budgets)
+        return Together(self.arbitrator.work, self.workloads.scales.work, self.budgets, guard)
 
     # --- what there is -----------------------------------------------------------------------------------------------------------
 

@@ -96,7 +96,8 @@ def test_the_embedded_engine_judges_by_itself_once_it_is_known_to_be_it() -> Non
             client = Client(line, "herder")
             told: list[int] = []
             kit = Kit(client, Caches(client, world), Recorder(client, world, "test"), world, CollectorRegistry())
-            guard = WebhookGuard(kit, Discovery(client), lambda: told.append(1))
+            guard = WebhookGuard(kit, Discovery(client))
+            guard.subscribe(lambda: told.append(1))
             line.refusals["/apis"] = Unreachable("away")
             running = asyncio.create_task(guard.run())
             await asyncio.sleep(1)

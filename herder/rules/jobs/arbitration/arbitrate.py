@@ -58,6 +58,8 @@ def _filtered(
             held[job.name] = Wait(reasons.PAUSED, "spec.paused is true")
         elif not snapshot.config.enabled:
             held[job.name] = Wait(reasons.DISABLED, "enabled of jobs.yaml is false")
+        elif job.unjudged:
+            held[job.name] = Wait(reasons.WAITING_FOR_ADMISSION, job.unjudged)
         elif job.forbidden:
             refused[job.name] = Refused(reasons.FORBIDDEN_MIGRATE_POD, job.forbidden)
         elif job.pod is None:

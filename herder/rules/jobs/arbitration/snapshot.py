@@ -51,6 +51,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     paused: bool = False
     # Why no job may be about this pod, as admission would say it by now; or which other job has it.
     forbidden: str = ""
+    # Why nobody knows whether its creator may have the pod moved; empty where that is known.
+    unjudged: str = ""
     migration_priority: int = 0
     # Jobs of this pod that failed before, and jobs of its workload that moved something: from finished jobs, while they are kept.
     failures: int = 0

@@ -297,3 +297,8 @@ def test_a_pod_that_waits_for_its_first_place_is_not_held_because_it_is_missed()
 def test_a_pod_that_another_job_has_is_refused_in_the_words_of_who_found_out() -> None:
     found = decided(job("a", forbidden="PodMigrationJob b has it"))
     assert (found.refused["a"].reason, found.refused["a"].message) == ("ForbiddenMigratePod", "PodMigrationJob b has it")
+
+
+def test_one_of_which_nobody_knows_who_made_it_waits_whatever_else_is_wrong_with_it() -> None:
+    found = decided(job("a", unjudged="no webhook", forbidden="PodMigrationJob b has it"))
+    assert (found.waiting["a"].reason, found.waiting["a"].message) == ("WaitingForAdmission", "no webhook")
