@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,6 +40,8 @@ from herder.rules.jobs.execution.status import FINISHED
 
 # A turn that comes sooner than this is not worth a write.
 WORTH_TELLING = 2.0
+# How far a job is, is told at most so often.
+TOLD_EVERY = 1.0
 # Until a budget, or a server, that has refused an eviction is asked again; what it asks for itself counts where it is longer.
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 
@@ -66,6 +69,9 @@ class PodMigrationJobs:
         self._metrics = JobMetrics(kit, self._jobs)
         # Jobs that wait for a budget, by the namespace of their pod. A dict and not a set: the order must not depend on hashes.
         self._held: dict[str, dict[Key, None]] = {}
+        self._clock = asyncio.get_running_loop().time
+        # By the uid of a job: when something was last written for it.
+        self._written: dict[str, float] = {}
         # By the uid of a job: how often its eviction was refused. Lost with the term: then it is tried at once.
         self._refused: dict[str, int] = {}
 
@@ -125,7 +131,11 @@ class PodMigrationJobs:
         if undoes(plan) and has_begun(snapshot.job):
             # An eviction may have been answered to nobody: what rests on the pod being there is decided by how it is now.
             snapshot, plan = await self._confirmed(stored, snapshot, plan)
+        if plan.informs and (rest := self._rest(stored.uid)) > 0:
+            # Steps follow each other within moments: they are told together.
+            return Later(rest if plan.next_look is None else min(rest, plan.next_look))
         try:
+            self._written[stored.uid] = self._clock()
             await self._writer.carry_out(stored, plan)
         except NotMade as error:
             return await self._refuse(stored, reservation_refused(snapshot, str(error), self._world.now()))
@@ -135,6 +145,9 @@ class PodMigrationJobs:
             return await self._eviction_refused(stored, snapshot, error)
         self._after(stored, plan)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
+
+    def _rest(self, uid: str) -> float:
+        return self._written.setdefault(uid, self._clock()) + TOLD_EVERY - self._clock()
 
     async def _checked(self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, plan: JobPlan) -> JobPlan:
         """Everything is looked at again right before, and there is a pace for all of them together."""
@@ -188,6 +201,7 @@ class PodMigrationJobs:
             self._metrics.disrupted(plan)
         phase = plan.status["phase"] if plan.status is not None else ""
         if phase in FINISHED:
+            self._written.pop(stored.uid, None)
             self._flow.done(stored.uid)
             self._refused.pop(stored.uid, None)
             self._metrics.finished(phase, plan.status.get("reason", "") if plan.status is not None else "")

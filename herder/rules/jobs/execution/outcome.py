@@ -25,13 +25,13 @@ def show(
     job = snapshot.job
     step = _step(snapshot, conditions)
     status = changed_status(job, now, conditions=tuple(conditions), reason=reason, message=message, status=step, **fields)
-    return JobPlan(status=status, events=_events(snapshot, conditions))
+    return JobPlan(status=status, events=_events(snapshot, conditions), informs=True)
 
 
 def succeed(snapshot: JobSnapshot, message: str, now: float, *, conditions: Sequence[Document], **fields: Any) -> JobPlan:
     step = _step(snapshot, conditions)
     status = finished_status(snapshot.job, "Succeed", None, message, now, tuple(conditions) or None, status=step, **fields)
-    return JobPlan(status=status, events=(*_events(snapshot, conditions), Event("Normal", "Succeed", message)))
+    return JobPlan(status=status, events=(Event("Normal", "Succeed", message),))
 
 
 def fail(
@@ -49,21 +49,22 @@ def _step(snapshot: JobSnapshot, conditions: Sequence[Document]) -> str | None:
 
 
 def _events(snapshot: JobSnapshot, conditions: Sequence[Document]) -> tuple[Event, ...]:
-    """One for each condition that holds and did not before; and one where no room was found."""
-    reached = [one for one in conditions if one["status"] == "True" and not has(snapshot.job, one["type"])]
-    told = tuple(Event("Normal", one["type"], one["message"] or _SAID[one["type"]]) for one in reached)
-    unplaced = [
-        one for one in conditions if one["type"] == reasons.RESERVATION_SCHEDULED and one["status"] == "False" and one["message"]
-    ]
-    news = [one for one in unplaced if not has(snapshot.job, one["type"], "False")]
-    return (*told, *(Event("Warning", reasons.UNSCHEDULABLE, one["message"]) for one in news))
+    """One, of all that was reached since the last: jobs are not to drown a cluster in events. The conditions have it all."""
+    job = snapshot.job
+    unplaced = [one for one in conditions if (one["type"], one["status"]) == (reasons.RESERVATION_SCHEDULED, "False")]
+    news = [one for one in unplaced if one["message"] and not has(job, reasons.RESERVATION_SCHEDULED, "False")]
+    if news:
+        return (Event("Warning", reasons.UNSCHEDULABLE, news[0]["message"]),)
+    reached = [one for one in conditions if one["status"] == "True" and not has(job, one["type"])]
+    message = "; ".join(" ".join(part for part in (_SAID[one["type"]], one["message"]) if part) for one in reached)
+    return (Event("Normal", reached[-1]["type"], message),) if reached else ()
 
 
 _SAID = {
-    reasons.RESERVATION_CREATED: "room is being reserved for the replacement",
-    reasons.RESERVATION_SCHEDULED: "room is reserved",
+    reasons.RESERVATION_CREATED: "a reservation is made",
+    reasons.RESERVATION_SCHEDULED: "room is held",
     reasons.EVICTION: "the pod is gone",
-    reasons.POD_SCHEDULED: "the replacement has a node",
-    reasons.POD_BOUND_RESERVATION: "the replacement took the room",
-    reasons.RESERVATION_BOUND: "the reservation says that it is taken",
+    reasons.POD_SCHEDULED: "the replacement has its place",
+    reasons.POD_BOUND_RESERVATION: "it took the room",
+    reasons.RESERVATION_BOUND: "the reservation says so",
 }

@@ -44,6 +44,8 @@ class JobPlan(msgspec.Struct, frozen=True, kw_only=True):
     let_go: bool = False
     # The job itself: it has been over for long enough.
     delete: Delete | None = None
+    # Whether it only tells how far the job is: nothing rests on that being known at once.
+    informs: bool = False
     # Seconds until time alone would change the answer.
     next_look: float | None = None
 

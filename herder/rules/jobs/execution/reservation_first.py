@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from herder.api import reasons
 from herder.api.core import Pod
 from herder.rules.jobs.execution import room
@@ -105,7 +107,6 @@ def begin_eviction(
     evict = evict_of(snapshot, pod)
     if has_begun(snapshot.job):
         return JobPlan(open_reservation=opens, evict=evict)
-    event = Event("Normal", reasons.EVICTING, f"evicting pod {pod_name(snapshot.job)} from node {pod.spec.node_name}")
     shown = show(
         snapshot,
         now,
@@ -113,7 +114,10 @@ def begin_eviction(
         reason=reasons.EVICTING,
         message=f"pod {pod_name(snapshot.job)} is evicted",
     )
-    return JobPlan(status=shown.status, events=(*shown.events, event), open_reservation=opens, evict=evict)
+    before = f"{shown.events[0].message}; " if shown.events else ""
+    said = f"{before}evicting pod {pod_name(snapshot.job)} from node {pod.spec.node_name}"
+    event = Event("Normal", reasons.EVICTING, said)
+    return JobPlan(status=shown.status, events=(event,), open_reservation=opens, evict=evict)
 
 
 def _await_replacement(snapshot: JobSnapshot, now: float) -> JobPlan:
@@ -132,7 +136,8 @@ def _await_replacement(snapshot: JobSnapshot, now: float) -> JobPlan:
     said = f"the replacement of pod {pod_name(snapshot.job)} has not taken the room {where} yet"
     waits = condition(reasons.POD_BOUND_RESERVATION, False, reasons.WAIT_FOR_POD_BIND_RESERVATION, said)
     plan = show(snapshot, now, conditions=(evicted, waits), reason=reasons.WAIT_FOR_POD_BIND_RESERVATION, message=said)
-    return JobPlan(status=plan.status, events=plan.events, open_reservation=not room.is_open(reservation), next_look=FOREIGN_EVERY)
+    closed = not room.is_open(reservation)
+    return msgspec.structs.replace(plan, open_reservation=closed, informs=not closed, next_look=FOREIGN_EVERY)
 
 
 def _await_ready(snapshot: JobSnapshot, replacement: Pod, evicted: Document, now: float) -> JobPlan:

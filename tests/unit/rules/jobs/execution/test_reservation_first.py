@@ -46,8 +46,11 @@ def test_each_step_tells_once() -> None:
     stage = Stage().until_evicted()
     for _ in range(3):
         stage.look()
-    reasons = [event.reason for plan in stage.plans for event in plan.events]
-    assert reasons == ["ReservationCreated", "ReservationScheduled", "Evicting"]
+    told = [(event.reason, event.message) for plan in stage.plans for event in plan.events]
+    assert told == [
+        ("ReservationCreated", "a reservation is made"),
+        ("Evicting", "room is held on node b; evicting pod default/web-1 from node a"),
+    ]
 
 
 def test_a_look_that_finds_nothing_new_changes_nothing() -> None:
@@ -66,7 +69,7 @@ def test_the_scheduler_words_are_in_the_condition_as_long_as_there_is_no_room() 
     stage.reservation["status"] = {"phase": "Pending", "conditions": [{"type": "Scheduled", "status": "False", "message": words}]}
     plan = stage.look()
     assert stage.reason == "Unschedulable" and words in stage.status["message"]
-    assert [event.reason for event in plan.events] == ["ReservationCreated", "Unschedulable"]
+    assert [event.reason for event in plan.events] == ["Unschedulable"]
 
 
 def test_no_room_until_the_end_of_its_time_fails_and_releases() -> None:

@@ -1,0 +1,204 @@
+"""Jobs from their creation to their end, beside plain evictions of the same pods on the same engine, taking turns.
+
+A plain eviction asks for nothing but the end of a pod. A job is let in among others, reserves, evicts, and sees the replacement
+on the room that was held for it: what that costs in time and in writes is what somebody pays who wants to be sure.
+"""
+
+import asyncio
+import statistics
+import time
+from typing import Any
+
+import msgspec
+
+from bench.load import Call, Client, connect, each
+from bench.machines import settled_writes, writes
+from bench.objects import NAMESPACE, PODS, namespace
+from bench.pools import until
+from bench.program import Up, herder_up
+from bench.report import LESS, Report, Row
+from bench.sides import Options, temporary
+
+NAME = "job-runs"
+NODES = 40
+REPLICAS = 10
+MOST_WRITES = 15.0
+JOBS = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+CONFIG_MAPS = "/api/v1/namespaces/herder-system/configmaps"
+# Nothing but the work itself is to hold them.
+UNLIMITED = """
+evictQPS: "10000"
+evictBurst: 10000
+maxMigratingPerNode: 100000
+maxMigratingPerWorkload: 100%
+maxUnavailablePerWorkload: 100%
+maxConcurrentReconciles: 16
+"""
+HELD = "maxMigratingGlobally: 0\n"
+Json = dict[str, Any]
+
+
+def run(options: Options) -> Report:
+    count = options.pick(1000, 100)
+    with temporary(options) as folder, herder_up(folder / "up", NODES) as up:
+        rows = asyncio.run(_measure(up, count, options))
+    notes = ["on the right: the same pods evicted by 64 writers by hand", f"{count // REPLICAS} Deployments of {REPLICAS} pods"]
+    return Report(NAME, f"{count:,} pods moved by jobs on {NODES} simulated nodes", rows, notes, ("jobs", "plain evictions"))
+
+
+async def _measure(up: Up, count: int, options: Options) -> list[Row]:
+    async with connect(up.side) as client:
+        await client.send(Call("POST", "/api/v1/namespaces", namespace()))
+        await _settings(client, UNLIMITED)
+        names = [f"web-{number}" for number in range(count // REPLICAS)]
+        await each(lambda name: client.send(Call("POST", DEPLOYMENTS, _deployment(name))), names)
+        await _all_ready(client, count)
+        await settled_writes(client)
+        found: dict[str, list[tuple[float, float, float]]] = {"jobs": [], "plain": []}
+        for number in range(options.pick(2, 1)):
+            for side in ("plain", "jobs") if number % 2 else ("jobs", "plain"):
+                found[side].append(await _round(client, side, count, number))
+        waiting = await _waiting(client, count, options)
+    return [*_rows(found), waiting]
+
+
+def _rows(found: dict[str, list[tuple[float, float, float]]]) -> list[Row]:
+    jobs, plain = (tuple(statistics.mean(column) for column in zip(*found[side], strict=True)) for side in ("jobs", "plain"))
+    more = jobs[1] - plain[1]
+    return [
+        Row("from the first write to the last replacement Ready, and the last job Succeed", "s", jobs[0], plain[0], LESS),
+        Row("writes for each pod, all counted", "", jobs[1], plain[1], LESS),
+        Row("writes of ours for each job", "", more, None, LESS, f"≤ {MOST_WRITES:g}", more <= MOST_WRITES),
+        Row(
+            "median from the end of a pod to its replacement bound", "ms", jobs[2], plain[2], LESS, "no slower", jobs[2] <= plain[2]
+        ),
+    ]
+
+
+async def _round(client: Client, side: str, count: int, number: int) -> tuple[float, float, float]:
+    """Seconds, writes for each pod, and the median time in which a place is empty, in milliseconds."""
+    found = await _pods(client)
+    pods = [pod["metadata"]["name"] for pod in found]
+    assert len(pods) == count
+    before, began = await writes(client), time.perf_counter()
+    gaps = asyncio.create_task(_gaps(client, {pod["metadata"]["uid"] for pod in found}))
+    if side == "jobs":
+        over = asyncio.create_task(_all_over(client, count))
+        await each(lambda name: client.send(Call("POST", JOBS, _job(name, number))), pods)
+        await over
+    else:
+        await each(lambda name: client.send(Call("POST", f"{PODS}/{name}/eviction", _eviction(name))), pods)
+    empty = await gaps
+    await _all_ready(client, count)
+    took = time.perf_counter() - began
+    written = await settled_writes(client) - before
+    if side == "jobs":
+        await client.send(Call("DELETE", JOBS))
+        await settled_writes(client)
+    return took, written / count, empty
+
+
+async def _gaps(client: Client, old: set[str]) -> float:
+    """Of each ReplicaSet the n-th end of a pod and the n-th new pod with a node belong together: they are alike."""
+    ends: dict[str, list[float]] = {}
+    bound: dict[str, list[float]] = {}
+    seen: set[str] = set()
+    answer = await client.stream(f"{PODS}?watch=1")
+    async for line in answer.content:
+        event: Json = msgspec.json.decode(line)
+        metadata, now = event["object"]["metadata"], time.perf_counter()
+        owner, uid = metadata["ownerReferences"][0]["uid"], metadata["uid"]
+        if uid in old:
+            if "deletionTimestamp" in metadata and uid not in seen:
+                seen.add(uid)
+                ends.setdefault(owner, []).append(now)
+        elif event["object"]["spec"].get("nodeName") and uid not in seen:
+            seen.add(uid)
+            bound.setdefault(owner, []).append(now)
+        if len(seen) >= 2 * len(old):
+            break
+    answer.close()
+    return (
+        statistics.median(after - before for owner in ends for before, after in zip(ends[owner], bound[owner], strict=True)) * 1000
+    )
+
+
+async def _waiting(client: Client, count: int, options: Options) -> Row:
+    """Jobs that are all held, for the same reason all the time."""
+    await _settings(client, UNLIMITED + HELD)
+    pods = [pod["metadata"]["name"] for pod in await _pods(client)]
+    await each(lambda name: client.send(Call("POST", JOBS, _job(name, 99))), pods)
+    await settled_writes(client)
+    before, seconds = await writes(client), options.pick(60, 10)
+    await asyncio.sleep(seconds)
+    written = await writes(client) - before
+    return Row(f"{count:,} jobs that wait: writes in {seconds} s", "", written, None, LESS, "0", written == 0)
+
+
+# --- objects and waiting ----------------------------------------------------------------------------------------------------------
+
+
+async def _settings(client: Client, text: str) -> None:
+    document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "herder-config"}, "data": {"jobs.yaml": text}}
+    path = f"{CONFIG_MAPS}/herder-config?fieldManager=bench&force=true"
+    await client.send(Call("PATCH", path, msgspec.json.encode(document), "application/apply-patch+yaml"))
+    await asyncio.sleep(1)
+
+
+async def _pods(client: Client) -> list[Json]:
+    """Those that stay."""
+    found = msgspec.json.decode(await client.send(Call("GET", PODS)))["items"]
+    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+
+async def _all_ready(client: Client, count: int) -> None:
+    async def all_ready() -> bool:
+        return sum(_is_ready(pod) for pod in await _pods(client)) >= count
+
+    await until(all_ready)
+
+
+async def _all_over(client: Client, count: int) -> None:
+    over: set[str] = set()
+    answer = await client.stream(f"{JOBS}?watch=1")
+    async for line in answer.content:
+        job: Json = msgspec.json.decode(line)["object"]
+        status = job.get("status", {})
+        if status.get("phase") in ("Failed", "Aborted"):
+            raise RuntimeError(f"{job['metadata']['name']}: {status}")
+        if status.get("phase") == "Succeed":
+            over.add(job["metadata"]["name"])
+        if len(over) >= count:
+            break
+    answer.close()
+
+
+def _is_ready(pod: Json) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod.get("status", {}).get("conditions", ()))
+
+
+def _deployment(name: str) -> bytes:
+    labels = {"app": name}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}
+    spec = {
+        "replicas": REPLICAS,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}},
+    }
+    return msgspec.json.encode({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
+
+
+def _job(pod: str, number: int) -> bytes:
+    return msgspec.json.encode(
+        {
+            "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+            "kind": "PodMigrationJob",
+            "metadata": {"name": f"{pod}-{number}"},
+            "spec": {"podRef": {"namespace": NAMESPACE, "name": pod}, "ttl": "0s"},
+        }
+    )
+
+
+def _eviction(name: str) -> bytes:
+    return msgspec.json.encode({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": NAMESPACE}})
