@@ -133,8 +133,11 @@ def _is_external(snapshot: EvacuationSnapshot) -> bool:
 
 
 def _has_left(snapshot: EvacuationSnapshot) -> bool:
-    """Its last migration has succeeded, and the instance does not show it yet."""
-    over = [one for one in snapshot.migrations if one.status is not None and one.status.end_timestamp is not None]
+    """Its last migration has succeeded, and the instance does not show it yet. One that never began, made while another was under
+    way, is shown by no instance, and says nothing about where the guest is."""
+    over = [
+        one for one in snapshot.migrations if one.status is not None and one.status.end_timestamp and one.status.migration_state
+    ]
     last = max(over, key=lambda one: (one.status and one.status.end_timestamp, one.name), default=None)
     if last is None or phase_of(last) != "Succeeded":
         return False

@@ -80,6 +80,16 @@ def test_a_guest_that_has_just_left_is_not_moved_on() -> None:
     assert plan(shown, evacuation("Succeeded")).create_migration is not None, "back on a node that is drained"
 
 
+def test_a_guest_that_has_just_left_is_not_moved_on_because_of_a_migration_that_never_began() -> None:
+    """Made by a person or a job while the evacuation was under way, it has failed, in the same second or later."""
+    gave_way = migration("Failed", name="move", uid="feedface-0002")
+    gave_way["status"] = {"phase": "Failed", "reason": reasons.ANOTHER_MIGRATION, "endTimestamp": later(1)}
+    assert plan(guest(), evacuation("Succeeded"), gave_way).create_migration is None
+    began = migration("Failed", name="move", uid="feedface-0002")
+    began["status"]["endTimestamp"] = later(1)
+    assert plan(guest(), evacuation("Succeeded"), began).create_migration is not None, "back on a node that is drained"
+
+
 def test_taking_the_taint_away_stops_what_has_not_begun() -> None:
     made = plan(guest(), evacuation("Pending"), tainted=False)
     assert [one.name for one in made.delete_migrations] == ["evacuation-web-aaaaaaaa-1"]
