@@ -9,7 +9,7 @@ from herder.api import reasons
 from herder.rules.jobs.execution.plan import JobPlan
 from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import changed_status, finished_status, has, status_of
-from herder.rules.plans import Document, Event
+from herder.rules.plans import Document, Event, find
 
 
 def show(
@@ -52,7 +52,9 @@ def _events(snapshot: JobSnapshot, conditions: Sequence[Document]) -> tuple[Even
     """One, of all that was reached since the last: jobs are not to drown a cluster in events. The conditions have it all."""
     job = snapshot.job
     unplaced = [one for one in conditions if (one["type"], one["status"]) == (reasons.RESERVATION_SCHEDULED, "False")]
-    news = [one for one in unplaced if one["message"] and not has(job, reasons.RESERVATION_SCHEDULED, "False")]
+    # The reservation is there for a moment before the scheduler has words for it.
+    known = find(status_of(job).conditions, reasons.RESERVATION_SCHEDULED)
+    news = [one for one in unplaced if one["message"] and (known is None or known.status != "False" or not known.message)]
     if news:
         return (Event("Warning", reasons.UNSCHEDULABLE, news[0]["message"]),)
     reached = [one for one in conditions if one["status"] == "True" and not has(job, one["type"])]
