@@ -11,10 +11,11 @@ from herder.api.kinds import PodMigrationJob
 from herder.api.kinds.pod_migration_job import JobStrategy
 from herder.rules.jobs.arbitration.arbitrate import Refused
 from herder.rules.jobs.arbitration.limits import Wait
+from herder.rules.jobs.execution import room
 from herder.rules.jobs.execution.evict_directly import EVICT_DIRECTLY
 from herder.rules.jobs.execution.eviction import evicting, has_begun, pod_name
 from herder.rules.jobs.execution.live_migration import LIVE_MIGRATION
-from herder.rules.jobs.execution.outcome import fail
+from herder.rules.jobs.execution.outcome import fail, show
 from herder.rules.jobs.execution.placement import PLACEMENT
 from herder.rules.jobs.execution.plan import NOTHING, JobPlan
 from herder.rules.jobs.execution.reservation_first import RESERVATION_FIRST
@@ -78,10 +79,14 @@ def held_plan(snapshot: JobSnapshot, held: Wait | Refused, now: float) -> JobPla
 
 
 def waiting_plan(snapshot: JobSnapshot, reason: str, message: str, seconds: float, now: float) -> JobPlan:
-    """Still running, and held for a while."""
-    status = changed_status(snapshot.job, now, reason=reason, message=message)
+    """Still running, and held for a while. That room was found meanwhile is said all the same."""
+    found = room.look_at_room(snapshot).conditions if snapshot.reservation is not None else ()
+    if found:
+        plan = show(snapshot, now, conditions=found, reason=reason, message=message)
+    else:
+        plan = JobPlan(status=changed_status(snapshot.job, now, reason=reason, message=message))
     left = time_left(snapshot.job, now)
-    return JobPlan(status=status, next_look=seconds if left is None else max(0.0, min(seconds, left)))
+    return msgspec.structs.replace(plan, next_look=seconds if left is None else max(0.0, min(seconds, left)))
 
 
 def eviction_refused(snapshot: JobSnapshot, message: str, now: float, *, budget: bool, final: bool, retry: float) -> JobPlan:

@@ -262,3 +262,20 @@ def test_delete_options_are_those_of_the_job() -> None:
     stage = Stage(mode="EvictDirectly", deleteOptions={"gracePeriodSeconds": 7, "propagationPolicy": "Foreground"}).admit()
     evict = stage.look().evict
     assert evict is not None and evict.options == {"gracePeriodSeconds": 7, "propagationPolicy": "Foreground"}
+
+
+def test_held_right_before_its_eviction_a_job_says_that_it_has_its_room() -> None:
+    stage = Stage().admit()
+    stage.look()
+    stage.look()
+    stage.place()
+    wait = Wait(reasons.WAITING_FOR_DISRUPTION_BUDGET, "budget web allows none")
+    plan = held_plan(stage.snapshot(), wait, stage.now)
+    stage.carry_out(plan)
+    assert stage.conditions() == {
+        "ReservationCreated": ("True", "ReservationCreated"),
+        "ReservationScheduled": ("True", "ReservationScheduled"),
+    }
+    assert (stage.phase, stage.reason, stage.status["status"]) == ("Running", wait.reason, "ReservationScheduled")
+    assert [event.reason for event in plan.events] == ["ReservationScheduled"]
+    assert held_plan(stage.snapshot(), wait, stage.now + 100).status == stage.status
