@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from herder.api import reasons
+from herder.api import labels, reasons
 from herder.api.core import Pod, ReplicaSet, StatefulSet
 from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.api.kinds.pod_migration_job import PodMigrationJobStatus
@@ -51,7 +51,8 @@ class SnapshotBuilder:
         job = stored.view
         pod, workload = await self._pod(job, live)
         reservation = await self._reservation(job)
-        counted = await self._counted(job) if phase_of(job) == "Running" else {}
+        # Of one that is over, too, while it keeps room: it is let go of when nobody is to take it any more.
+        counted = await self._counted(job) if phase_of(job) == "Running" or _keeps_room(job, reservation) else {}
         return JobSnapshot(
             job=job,
             config=self._config.jobs(),
@@ -171,6 +172,10 @@ class SnapshotBuilder:
             "migrations": _sorted(self._migrations.by(BY_INSTANCE, instance_of(key.namespace, key.name))),
             "siblings": self._siblings(key.namespace, owner.uid),
         }
+
+
+def _keeps_room(job: PodMigrationJob, reservation: ReservationView | None) -> bool:
+    return is_over(job) and labels.JOB_FINALIZER in job.finalizers and reservation is not None
 
 
 def _waits(status: PodMigrationJobStatus) -> bool:

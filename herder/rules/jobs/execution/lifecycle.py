@@ -40,6 +40,8 @@ STRATEGIES: Final[dict[JobStrategy, Strategy]] = {
 }
 # A budget that refuses is asked again: at once when it changes, and in any case after this time.
 BUDGET_EVERY: Final = 10.0
+# Whether anybody is still to take the room of a job that is over.
+ROOM_EVERY: Final = 30.0
 
 
 def plan_job(snapshot: JobSnapshot, now: float) -> JobPlan:
@@ -184,9 +186,9 @@ def _over(snapshot: JobSnapshot, now: float) -> JobPlan:
     job, status = snapshot.job, status_of(snapshot.job)
     way = strategy_of(job)
     done = status.strategy is None or not way.committed(snapshot) or status.reason == reasons.NO_REPLACEMENT
-    plan = way.undo(snapshot) if done and status.strategy is not None else NOTHING
     if not done and not way.settled(snapshot):
-        return NOTHING
+        return JobPlan(next_look=ROOM_EVERY)
+    plan = way.undo(snapshot) if done and status.strategy is not None else JobPlan(delete_reservation=room.release(snapshot))
     let_go = labels.JOB_FINALIZER in job.finalizers
     if job.being_deleted or status.completion_time is None:
         return msgspec.structs.replace(plan, let_go=let_go)

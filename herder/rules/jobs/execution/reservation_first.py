@@ -58,7 +58,9 @@ class _ReservationFirst:
     def settled(self, snapshot: JobSnapshot) -> bool:
         reservation = snapshot.reservation
         mine = reservation is not None and room.is_own(snapshot.job, reservation)
-        return reservation is None or not mine or is_finished(reservation) or bool(snapshot.takers)
+        if reservation is None or not mine or is_finished(reservation) or snapshot.takers:
+            return True
+        return snapshot.pod is None and bool(why_none_comes(snapshot))
 
     def keeps_time(self, snapshot: JobSnapshot) -> bool:
         return True

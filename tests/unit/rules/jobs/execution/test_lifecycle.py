@@ -52,6 +52,20 @@ def test_ended_after_the_eviction_it_leaves_the_room_to_the_replacement(end: Cal
 
 
 @ways
+def test_ended_after_the_eviction_it_keeps_no_room_that_nobody_is_to_take(end: Callable[[Stage], None]) -> None:
+    """The replacement found its place elsewhere: the node of the room was cordoned, for a moment."""
+    stage = Stage().until_evicted()
+    end(stage)
+    stage.look()
+    assert stage.plan().next_look == 30, "nobody tells a job that is over of pods"
+    stage.ends()
+    assert stage.plan().delete_reservation is None, "it is not there yet"
+    stage.comes(took=False)
+    plan = stage.look()
+    assert plan.delete_reservation is not None and plan.let_go
+
+
+@ways
 def test_ended_while_it_waits_it_has_nothing_to_release(end: Callable[[Stage], None]) -> None:
     stage = Stage()
     end(stage)
