@@ -8,7 +8,8 @@ only used up. So as long as nothing was given back where it is held, it still is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from herder.api import reasons
 from herder.rules.herder_config import JobsConfig
@@ -25,12 +26,13 @@ from herder.rules.jobs.arbitration.snapshot import (
 from herder.rules.jobs.arbitration.sorters import SortKey, sort_key
 from herder.rules.jobs.budgets import PodBudgets
 
+Where = TypeVar("Where")
 # What holds jobs, or is used up by them: a word, and of which node, namespace, workload or budget.
 Place = tuple[str, object]
 EVERYWHERE: Place = ("all", "")
 NOTHING_NEW = Arbitration()
 # So many are looked at before the global limit is asked whether it is worth going on.
-AT_ONCE = 256
+AT_ONCE = 128
 _OF_WORKLOADS = (reasons.WAITING_FOR_WORKLOAD_LIMIT, reasons.ROLLOUT_IN_PROGRESS)
 
 
@@ -50,8 +52,10 @@ class Standing:
         self._held: dict[str, Wait] = {}
         self._held_at: dict[str, tuple[Place, ...]] = {}
         self._jobs_at: dict[Place, dict[str, None]] = {}
-        # What was last known of the order: (how many of its workload migrated, the key).
-        self._keys: dict[str, tuple[int, SortKey]] = {}
+        # The order of those that wait, as far as it is known; of these workloads it is another one by now.
+        self._keys: dict[str, SortKey] = {}
+        self._waiting_of: dict[WorkloadId, dict[str, None]] = {}
+        self._recounted: dict[WorkloadId, None] = {}
         # Jobs that changed, and places where something was given back.
         self._news: dict[str, None] = {}
         self._freed: dict[Place, None] = {}
@@ -102,6 +106,8 @@ class Standing:
         self._pending[job.name] = job
         if job.pod is not None:
             self._use(job.pod.uid, budgets)
+            if job.pod.workload is not None:
+                self._waiting_of.setdefault(job.pod.workload, {})[job.name] = None
         self._news[job.name] = None
 
     def set_migrating(self, job: Migrating, budgets: PodBudgets = NO_BUDGETS) -> None:
@@ -120,6 +126,8 @@ class Standing:
             self._news.pop(name, None)
             if waited.pod is not None:
                 self._leave(waited.pod.uid)
+                if waited.pod.workload is not None:
+                    _take_away(self._waiting_of, waited.pod.workload, name)
         ran = self._migrating.pop(name, None)
         if ran is not None:
             self._freed |= dict.fromkeys(self._used_by(ran))
@@ -127,6 +135,7 @@ class Standing:
                 self._of_workload[ran.workload] -= 1
                 if not self._of_workload[ran.workload]:
                     del self._of_workload[ran.workload]
+                self._recounted[ran.workload] = None
             self._leave(ran.uid)
 
     def set_workload(self, state: WorkloadState) -> None:
@@ -150,40 +159,50 @@ class Standing:
             if place != EVERYWHERE:
                 names |= self._jobs_at.get(place, {})
         self._news, self._freed = {}, {}
+        self._forget_order()
         if not crowd or self._is_full():
-            return self._arbitrate(list(names))
+            return self._arbitrate(self._ordered(names))
         return self._in_order(names, crowd)
 
     def _in_order(self, names: dict[str, None], crowd: dict[str, None]) -> Arbitration:
         """Of those that wait for the global limit only as many as it lets begin, in the order in which all would be asked."""
-        keys = {name: self._key(name) for name in (names | crowd)}
-        ordered = sorted(keys, key=keys.__getitem__)
+        ordered = self._ordered(names | crowd)
         found: list[Arbitration] = []
         for start in range(0, len(ordered), AT_ONCE):
             if self._is_full():
-                found.append(self._arbitrate([name for name in ordered[start:] if name in names], keys.__getitem__))
+                found.append(self._arbitrate([name for name in ordered[start:] if name in names]))
                 break
-            found.append(self._arbitrate(ordered[start : start + AT_ONCE], keys.__getitem__))
+            found.append(self._arbitrate(ordered[start : start + AT_ONCE]))
         return _together(found)
 
     def _is_full(self) -> bool:
         most = self._config.max_migrating_globally
         return most is not None and len(self._migrating) >= most
 
-    def _key(self, name: str) -> SortKey:
-        job = self._pending[name]
-        pod = job.pod
-        migrating = self._of_workload[pod.workload] if pod is not None and pod.workload is not None else 0
-        known = self._keys.get(name)
-        if known is None or known[0] != migrating:
-            key: SortKey = sort_key(job, pod, migrating) if pod is not None else ((), name)
-            known = self._keys[name] = (migrating, key)
-        return known[1]
+    def _forget_order(self) -> None:
+        for workload in self._recounted:
+            for name in self._waiting_of.get(workload, ()):
+                self._keys.pop(name, None)
+        self._recounted = {}
 
-    def _arbitrate(self, names: Sequence[str], order: Callable[[str], SortKey] | None = None) -> Arbitration:
+    def _ordered(self, names: Iterable[str]) -> list[str]:
+        """As it is at the beginning of the pass: what is admitted on the way does not change it."""
+        for name in names:
+            if name not in self._keys:
+                self._keys[name] = self._key(self._pending[name])
+        return sorted(names, key=self._keys.__getitem__)
+
+    def _key(self, job: Candidate) -> SortKey:
+        pod = job.pod
+        if pod is None:
+            return (), job.name
+        return sort_key(job, pod, self._of_workload[pod.workload] if pod.workload is not None else 0)
+
+    def _arbitrate(self, names: Sequence[str]) -> Arbitration:
+        """`names` are in order."""
         if not names:
             return NOTHING_NEW
-        decided = arbitrate(self.snapshot(names), order)
+        decided = arbitrate(self.snapshot(names), self._keys.__getitem__)
         for name in names:
             self._release(name)
         for name in decided.admitted:
@@ -211,10 +230,7 @@ class Standing:
     def _release(self, name: str) -> None:
         self._held.pop(name, None)
         for place in self._held_at.pop(name, ()):
-            jobs = self._jobs_at[place]
-            del jobs[name]
-            if not jobs:
-                del self._jobs_at[place]
+            _take_away(self._jobs_at, place, name)
 
     def _places(self, job: Candidate, wait: Wait) -> Iterable[Place]:
         """None for what only a change of the job itself, of its pod, its budgets or the configuration would let begin."""
@@ -239,6 +255,7 @@ class Standing:
         self._migrating[job.job] = job
         if job.workload is not None:
             self._of_workload[job.workload] += 1
+            self._recounted[job.workload] = None
 
     def _use(self, uid: str, budgets: PodBudgets) -> None:
         self._users[uid] += 1
@@ -249,6 +266,13 @@ class Standing:
         if not self._users[uid]:
             del self._users[uid]
             self._budgets.pop(uid, None)
+
+
+def _take_away(jobs_at: dict[Where, dict[str, None]], place: Where, name: str) -> None:
+    jobs = jobs_at[place]
+    del jobs[name]
+    if not jobs:
+        del jobs_at[place]
 
 
 def _together(found: Sequence[Arbitration]) -> Arbitration:
