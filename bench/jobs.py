@@ -1,4 +1,5 @@
-"""What holds a herd of migration jobs: one pass over all that wait, when none may begin and when as many as the limits let.
+"""What holds a herd of migration jobs: one pass over all that wait, when none may begin and when as many as the limits let; and
+what it costs when nothing, or only one thing, has changed since the last one.
 
 There is nobody to compare with: Koordinator's arbitrator is a part of its descheduler, and looks at jobs one by one. The aims are
 ours.
@@ -6,11 +7,22 @@ ours.
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import itertools
 import statistics
 import time
+from collections.abc import Callable
 
+from bench.job_objects import Told, fill, kit_of, ready, running, settings
 from bench.report import LESS, Report, Row
 from bench.sides import Options
+from herder.controllers.configuration import HerderConfig
+from herder.controllers.job.budgets import Budgets
+from herder.controllers.job.candidates import Candidates
+from herder.controllers.job.workloads import Workloads
+from herder.kube.discovery import Discovery
+from herder.kube.resources import CONFIG_MAPS, JOBS, PODS
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.arbitration import ArbitrationSnapshot, Candidate, CandidatePod, WorkloadState, arbitrate
 from herder.rules.jobs.budgets import Budget, PodBudgets
@@ -21,6 +33,10 @@ NAME = "jobs"
 ROUNDS = 7
 REPLICAS = 50
 MOST_MS = 300.0
+NOTHING_NEW_MS, ONE_CHANGE_MS = 1.0, 10.0
+CHANGES = 50
+# So many run, and each waiting job waits for one of them.
+GLOBALLY = 100
 # So that jobs do not come in the order in which they were made.
 PRIME = 10_007
 
@@ -40,8 +56,97 @@ def run(options: Options) -> Report:
         assert len(arbitrate(whole).admitted) == (jobs if case == "all may begin" else 0)
         spent = statistics.median(_milliseconds(whole) for _ in range(options.pick(ROUNDS, 2)))
         rows.append(Row(f"a pass over {jobs} jobs: {case}", "ms", spent, None, LESS, f"≤ {MOST_MS:.0f} ms", spent <= MOST_MS))
-    notes = [f"{nodes} nodes, {workloads} workloads of {REPLICAS} replicas, a budget for every second; medians of {ROUNDS}"]
+    rows += asyncio.run(_changes(jobs, nodes, workloads))
+    notes = [
+        f"{nodes} nodes, {workloads} workloads of {REPLICAS} replicas, a budget for every second; medians of {ROUNDS}",
+        f"changes: from when the cache has one until all is decided anew, medians of {CHANGES}; {GLOBALLY} jobs run",
+    ]
     return Report(NAME, "arbitration of migration jobs", rows, notes)
+
+
+class Followed:
+    """All that arbitration follows, without a server."""
+
+    def __init__(self, jobs: int, nodes: int, workloads: int) -> None:
+        self.told = Told()
+        self.jobs, self.pods = fill(self.told, jobs, nodes, workloads)
+        for number in range(GLOBALLY):
+            self.jobs[number] |= running(self.jobs[number], self.pods[number])
+        self.told.put(CONFIG_MAPS, settings(f"maxMigratingGlobally: {GLOBALLY}\nmaxMigratingPerNode: {jobs}"))
+        self.kit = kit_of(self.told)
+        self.began = 0.0
+        self._news = asyncio.Event()
+        # Subscribed before everybody else: from here on it takes time.
+        self.kit.caches.of(PODS).subscribe(lambda _: self._noted())
+        self.kit.caches.of(JOBS).subscribe(lambda _: self._noted())
+        discovery = Discovery(self.kit.client)
+        self._workloads = Workloads(self.kit, discovery)
+        self.budgets = Budgets(self.kit, discovery, self._workloads)
+        self.candidates = Candidates(self.kit, self._workloads, self.budgets, HerderConfig(self.kit.caches), lambda: None)
+
+    def _noted(self) -> None:
+        self.began = time.perf_counter()
+        self._news.set()
+
+    def decide(self) -> float:
+        """Milliseconds, from `began`."""
+        while self.candidates.refresh(10**6):
+            pass
+        self.candidates.standing.decide()
+        return (time.perf_counter() - self.began) * 1000
+
+    async def after(self, change: Callable[[], None]) -> float:
+        self._news.clear()
+        change()
+        await self._news.wait()
+        return self.decide()
+
+
+async def _changes(jobs: int, nodes: int, workloads: int) -> list[Row]:
+    followed = Followed(jobs, nodes, workloads)
+    caches = asyncio.create_task(followed.kit.caches.run())
+    try:
+        await followed.kit.caches.wait_synced()
+        await followed.budgets.look_for_kruise()
+        followed.decide()
+        # As the program does after its start.
+        gc.collect()
+        gc.freeze()
+        assert len(followed.candidates.standing.held) == jobs - GLOBALLY
+        return await _measured(followed, jobs)
+    finally:
+        gc.unfreeze()
+        caches.cancel()
+        await asyncio.wait([caches])
+
+
+async def _measured(followed: Followed, jobs: int) -> list[Row]:
+    nothing: list[float] = []
+    for _ in range(CHANGES):
+        followed.began = time.perf_counter()
+        nothing.append(followed.decide())
+    last = itertools.count(jobs - 1, -1)
+    flips = [await followed.after(lambda: _flip(followed, next(last))) for _ in range(CHANGES)]
+    ends = itertools.count()
+    ended = [await followed.after(lambda: _end(followed, next(ends))) for _ in range(CHANGES)]
+    assert len(followed.candidates.standing.migrating) == GLOBALLY
+    return [
+        _row(f"{jobs} jobs, nothing new", statistics.median(nothing), NOTHING_NEW_MS),
+        _row(f"{jobs} jobs, a pod becomes unready", statistics.median(flips), ONE_CHANGE_MS),
+        _row(f"{jobs} jobs, one ends and the next begins", statistics.median(ended), ONE_CHANGE_MS),
+    ]
+
+
+def _row(what: str, spent: float, most: float) -> Row:
+    return Row(what, "ms", spent, None, LESS, f"≤ {most:.0f} ms", spent <= most)
+
+
+def _flip(followed: Followed, number: int) -> None:
+    followed.told.change(PODS, ready(followed.pods[number], False))
+
+
+def _end(followed: Followed, number: int) -> None:
+    followed.told.change(JOBS, running(followed.jobs[number], followed.pods[number], "Succeed"))
 
 
 def _milliseconds(whole: ArbitrationSnapshot) -> float:
