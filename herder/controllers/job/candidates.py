@@ -20,7 +20,7 @@ from herder.kube.kit import Kit
 from herder.kube.resources import INSTANCES, JOBS, PODS, Key
 from herder.rules.herder_config import JOBS as JOBS_FILE
 from herder.rules.jobs.admission import why_not_movable
-from herder.rules.jobs.arbitration import Candidate, Wait, WorkloadState
+from herder.rules.jobs.arbitration import Candidate, Migrating, Wait, WorkloadState
 from herder.rules.jobs.arbitration.candidate import (
     candidate_pod,
     created_at,
@@ -120,9 +120,18 @@ class Candidates:
         self.admitted.pop(name, None)
         self._mark((name,))
 
-    def running(self) -> Iterable[PodMigrationJob]:
-        stored = (self._jobs.stored(Key("", name)) for name in self.standing.migrating if name not in self.admitted)
-        return [view for one in stored if (view := view_of(one)) is not None]
+    def running(self) -> list[PodMigrationJob]:
+        """As the cache shows them: not those of which it does not show yet that they were admitted."""
+        views = (view_of(self._jobs.stored(Key("", name))) for name in self.standing.migrating)
+        return [view for view in views if view is not None and phase_of(view) == "Running"]
+
+    def as_migrating(self, job: PodMigrationJob) -> tuple[Migrating, PodBudgets]:
+        """A job that runs, with the budgets of its pod."""
+        pod = self.pod_of(job)
+        budgets = NO_BUDGETS
+        if pod is not None and job.status is not None and job.status.strategy != "LiveMigration":
+            budgets = self._budgets.of(pod, self._workloads.of(pod))
+        return migrating(job, view_of(pod)), budgets
 
     # --- one job -----------------------------------------------------------------------------------------------------------------
 
@@ -159,12 +168,9 @@ class Candidates:
     def _look_at_running(self, job: PodMigrationJob) -> None:
         self.looked.pop(job.name, None)
         self._asked.pop(job.name, None)
-        pod = self.pod_of(job)
-        budgets = NO_BUDGETS
-        if pod is not None and job.status is not None and job.status.strategy != "LiveMigration":
-            budgets = self._budgets.of(pod, self._workloads.of(pod))
-        self.standing.set_migrating(migrating(job, view_of(pod)), budgets)
-        self._depend(job, pod, None, budgets)
+        running, budgets = self.as_migrating(job)
+        self.standing.set_migrating(running, budgets)
+        self._depend(job, self.pod_of(job), None, budgets)
 
     def look(self, stored: Stored[PodMigrationJob], job: PodMigrationJob) -> Looked:
         """At a job of which its pod, its workload and its budgets are as the caches know them now."""

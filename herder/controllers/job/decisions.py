@@ -12,6 +12,7 @@ import asyncio
 from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
+from herder.api.problems import shortened
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.hands import Hands
 from herder.controllers.job.candidates import Candidates, Looked
@@ -21,6 +22,7 @@ from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.kit import Kit
 from herder.kube.resources import JOBS, Key
 from herder.rules.jobs.arbitration import Refused, Wait
+from herder.rules.jobs.arbitration.candidate import is_aborted
 from herder.rules.jobs.execution.status import admitted_status, finished_status, phase_of, status_of, waiting_status
 from herder.rules.jobs.workload import Workload
 from herder.rules.plans import Document, Event
@@ -29,6 +31,7 @@ from herder.rules.plans import Document, Event
 WORKERS = 8
 # How often a sentence is rewritten whose reason is the same: mostly only its numbers are others.
 REWORDED = 30.0
+LONGEST_MESSAGE = 1024
 
 Decision = Looked | Wait | Refused
 
@@ -55,15 +58,15 @@ class DecisionWriter:
         """In place of what was decided about it before."""
         self._decisions[name] = decision
         key = Key("", name)
-        if isinstance(decision, Wait):
-            self._queue.add(key)
-        else:
+        if not isinstance(decision, Wait):
             self._queue.add_ahead(key)
+        elif not self._says(view_of(self._jobs.stored(key)), decision):
+            self._queue.add(key)
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._jobs.stored(key)
         job, decision = view_of(stored), self._decisions.get(key.name)
-        if stored is None or job is None or decision is None or phase_of(job) != "Pending":
+        if stored is None or job is None or decision is None or phase_of(job) != "Pending" or is_aborted(job):
             self._forget(key.name)
             return DONE
         if isinstance(decision, Wait):
@@ -95,22 +98,28 @@ class DecisionWriter:
         self._metrics.decided("admitted", "")
 
     async def _refuse(self, stored: Stored[PodMigrationJob], job: PodMigrationJob, refused: Refused) -> None:
-        status = finished_status(job, "Failed", refused.reason, refused.message, self._world.now())
+        status = finished_status(job, "Failed", refused.reason, _short(refused), self._world.now())
         await self._show(stored, status)
         self._hands.tell(job, (Event("Warning", refused.reason, refused.message),))
         self._metrics.decided("refused", refused.reason)
 
     async def _hold(self, stored: Stored[PodMigrationJob], job: PodMigrationJob, wait: Wait) -> Result:
-        now, before = self._clock(), status_of(job)
-        if before.reason == wait.reason and before.observed_generation == job.metadata.generation:
-            if before.message == wait.message:
-                return DONE
-            rest = self._worded.get(job.name, self._began) + REWORDED - now
-            if rest > 0:
-                return Later(rest)
-        await self._show(stored, waiting_status(job, wait.reason, wait.message, self._world.now()))
+        now, rest = self._clock(), self._worded.get(job.name, self._began) + REWORDED - self._clock()
+        if self._says(job, wait):
+            return DONE
+        if rest > 0 and self._says(job, wait, reworded=True):
+            return Later(rest)
+        await self._show(stored, waiting_status(job, wait.reason, _short(wait), self._world.now()))
         self._worded[job.name] = now
         return DONE
+
+    def _says(self, job: PodMigrationJob | None, wait: Wait, *, reworded: bool = False) -> bool:
+        """Whether the job says already what holds it; `reworded`: maybe in other words."""
+        if job is None or phase_of(job) != "Pending":
+            return False
+        status = status_of(job)
+        same = status.reason == wait.reason and status.observed_generation == job.metadata.generation
+        return same and (reworded or status.message == _short(wait))
 
     # --- writing -----------------------------------------------------------------------------------------------------------------
 
@@ -146,13 +155,24 @@ class DecisionWriter:
     # --- what is left ------------------------------------------------------------------------------------------------------------
 
     def _job_changed(self, change: Change[PodMigrationJob]) -> None:
+        name = change.key.name
         if change.new is None:
-            self._forget(change.key.name)
-            self._worded.pop(change.key.name, None)
+            self._forget(name)
+            self._worded.pop(name, None)
+            return
+        decision = self._decisions.get(name)
+        if isinstance(decision, Wait):
+            # Whoever has written something else over it: it still holds.
+            self.put(name, decision)
 
     def _forget(self, name: str) -> None:
         self._decisions.pop(name, None)
         self._unsure.discard(name)
+
+
+def _short(decision: Wait | Refused) -> str:
+    """What a server of somebody else's answered may be part of it."""
+    return shortened(decision.message, LONGEST_MESSAGE)
 
 
 def surges(job: PodMigrationJob, pod: Pod, workload: Workload | None) -> bool:

@@ -17,7 +17,7 @@ from herder.kube.cache import Stored
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
 from herder.kube.resources import Key
-from herder.rules.jobs.arbitration import ArbitrationSnapshot, Migrating, Refused, Wait, WorkloadState, arbitrate
+from herder.rules.jobs.arbitration import ArbitrationSnapshot, Refused, Wait, WorkloadState, arbitrate
 from herder.rules.jobs.arbitration.candidate import admitted_at, is_disrupting, meant_uid
 from herder.rules.jobs.workload import KNOWN, WITHOUT_SCALE, Controller, NoScale, Scale, Workload, foreign
 
@@ -40,23 +40,22 @@ class SecondLook:
         return self._decide(job, looked, _asked(looked.state, answer) if looked.state is not None else None)
 
     def _decide(self, job: PodMigrationJob, looked: Looked, state: WorkloadState | None) -> Wait | Refused | None:
-        others = self._before(job)
-        standing = self._candidates.standing
+        others = [self._candidates.as_migrating(one) for one in self._before(job)]
         snapshot = ArbitrationSnapshot(
             # Where no more are to begin, those that run still end.
             config=msgspec.structs.replace(self._config.jobs(), enabled=True),
             pending=(looked.candidate,),
-            migrating=tuple(others),
+            migrating=tuple(one for one, _ in others),
             workloads={state.workload.id: state} if state is not None else {},
-            budgets={**{one.uid: standing.budgets_of(one.uid) for one in others}, meant_uid(job): looked.budgets},
+            budgets={**{one.uid: budgets for one, budgets in others}, meant_uid(job): looked.budgets},
         )
         decided = arbitrate(snapshot)
         return decided.waiting.get(job.name) or decided.refused.get(job.name)
 
-    def _before(self, job: PodMigrationJob) -> list[Migrating]:
-        migrating, since = self._candidates.standing.migrating, admitted_at(job)
+    def _before(self, job: PodMigrationJob) -> list[PodMigrationJob]:
+        since = admitted_at(job)
         running = (one for one in self._candidates.running() if one.name != job.name)
-        return [migrating[one.name] for one in running if admitted_at(one) < since or is_disrupting(one)]
+        return [one for one in running if admitted_at(one) < since or is_disrupting(one)]
 
     # --- what caches cannot tell -------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -173,12 +173,14 @@ class Stage(Finders):
         return await self.arbitrator.look_again(self.stored(name))
 
 
-def on_stage(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+def on_stage(story: Callable[[Stage], Coroutine[Any, Any, None]], *, leading: bool = True) -> None:
+    """`leading`: the arbitrator runs all the time. Else the story says when."""
+
     async def main() -> None:
         world = VirtualWorld()
         async with engine_in_virtual_time(world, (MACHINE, INSTANCE, POOL, JOB)) as place:
             stage = Stage(place, world)
-            async with stage.leads():
+            async with stage.leads() if leading else nullcontext():
                 await story(stage)
 
     in_virtual_time(main())

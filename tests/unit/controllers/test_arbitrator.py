@@ -7,9 +7,11 @@ import asyncio
 import pytest
 
 from herder.kube.client import Selection
+from herder.kube.errors import Unreachable
 from herder.kube.resources import EVENTS, JOBS, PODS, Key
 from tests.unit.controllers.arbitration import Stage, on_stage
 from tests.unit.controllers.finders import MOMENT
+from tests.unit.kube.virtual import samples
 
 
 def test_a_job_is_let_begin_and_the_next_one_of_its_workload_waits_until_it_is_over() -> None:
@@ -210,7 +212,7 @@ def test_of_two_jobs_for_one_pod_the_first_goes_on_and_the_other_names_it() -> N
         assert await stage.begun() == ["a-0"]
         status = await stage.job("other")
         assert (status.phase, status.reason) == ("Failed", "ForbiddenMigratePod")
-        assert "PodMigrationJob a-0 of pod default/a-0" in (status.message or "")
+        assert "PodMigrationJob a-0 (phase " in (status.message or "")
 
     on_stage(story)
 
@@ -232,6 +234,53 @@ def test_only_the_pod_that_was_meant_is_moved() -> None:
     on_stage(story)
 
 
+def test_of_two_equals_the_pod_that_could_not_be_moved_before_comes_second() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.settings("maxMigratingGlobally: 0")
+        await stage.web(4)
+        await stage.file("web-0")
+        await stage.set_status("web-0", phase="Failed", podUID=stage.pod("web-0").uid)
+        reference = {"namespace": "default", "name": "web-0"}
+        await stage.person.create(JOBS, {"metadata": {"name": "again"}, "spec": {"podRef": reference}})
+        await asyncio.sleep(2)
+        await stage.file("web-1")
+        await stage.settings("maxMigratingGlobally: 1")
+        assert await stage.begun() == ["web-1"], "the younger one"
+
+    on_stage(story)
+
+
+def test_what_holds_a_job_is_said_again_where_somebody_has_written_over_it() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.settings("enabled: false")
+        await stage.web(1, "a")
+        await stage.file("a-0")
+        await stage.set_status("a-0", reason="Whatever", message="not so")
+        await asyncio.sleep(1)
+        assert await stage.reason("a-0") == "Disabled"
+
+    on_stage(story)
+
+
+def test_it_is_counted_who_waits_for_what_until_the_term_is_over() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.web(3)
+        await stage.settings("ignorePvcPods: true")
+        await stage.file("web-0", "web-1", "web-2")
+        waiting = samples(stage.registry, "herder_migration_jobs_waiting")
+        assert (waiting[("WaitingForWorkloadLimit",)], waiting[("Paused",)]) == (2.0, 0.0)
+        outcomes = samples(stage.registry, "herder_job_arbitration_outcomes_total")
+        assert outcomes == {("admitted", ""): 1.0}
+        assert samples(stage.registry, "herder_job_arbitration_seconds_count")[()] > 0
+
+    async def both_terms(stage: Stage) -> None:
+        async with stage.leads():
+            await story(stage)
+        assert not samples(stage.registry, "herder_migration_jobs_waiting")
+
+    on_stage(both_terms, leading=False)
+
+
 # --- budgets ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -247,6 +296,21 @@ def test_a_budget_holds_a_job_until_it_allows_one_more() -> None:
         assert await stage.begun() == ["web-0", "web-1"]
 
     on_stage(story)
+
+
+def test_where_nobody_knows_which_budgets_there_are_jobs_wait_until_somebody_does() -> None:
+    async def story(stage: Stage) -> None:
+        stage.line.refusals["/apis"] = Unreachable("away")
+        async with stage.leads():
+            await stage.web(1, "a")
+            await stage.file("a-0")
+            await asyncio.sleep(15)
+            assert await stage.reason("a-0") == "WaitingForDisruptionBudget"
+            stage.line.refusals.clear()
+            await asyncio.sleep(120)
+            assert await stage.begun() == ["a-0"]
+
+    on_stage(story, leading=False)
 
 
 def test_a_pod_of_two_budgets_can_never_be_evicted() -> None:

@@ -155,5 +155,4 @@ def created_at(job: PodMigrationJob) -> float:
 
 
 def why_another_has_it(job: PodMigrationJob, other: PodMigrationJob) -> str:
-    phase = phase_of(other)
-    return f"PodMigrationJob {other.name} of pod {pod_of(job)} came first (phase {phase}): delete one of the two next time"
+    return f"PodMigrationJob {other.name} (phase {phase_of(other)}) is about pod {pod_of(job)}, too, and came first: wait for it"
