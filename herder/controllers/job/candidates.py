@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from herder.api.core import Pod
+from herder.api.core import Deployment, Pod
 from herder.api.kinds import PodMigrationJob, VirtualMachineInstance
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.job.budgets import BudgetKey, Budgets
@@ -23,10 +23,13 @@ from herder.rules.jobs.admission import why_not_movable
 from herder.rules.jobs.arbitration import Candidate, Migrating, Wait, WorkloadState
 from herder.rules.jobs.arbitration.candidate import (
     candidate_pod,
+    claims_budgets,
     created_at,
     goes_on,
     is_aborted,
+    is_given_back,
     is_machine,
+    is_surged,
     meant_uid,
     migrating,
     migration_priority,
@@ -37,7 +40,8 @@ from herder.rules.jobs.arbitration.snapshot import NO_BUDGETS, WorkloadId
 from herder.rules.jobs.arbitration.standing import Standing
 from herder.rules.jobs.budgets import PodBudgets, needs_no_budget
 from herder.rules.jobs.execution.status import is_over, phase_of
-from herder.rules.jobs.workload import KNOWN, WITHOUT_SCALE, Workload
+from herder.rules.jobs.execution.surge import needs_no_budget_yet, surges, why_no_surge
+from herder.rules.jobs.workload import DEPLOYMENT, KNOWN, WITHOUT_SCALE, Workload
 
 # What jobs depend on. Of namespaces: where budgets are not known.
 Place = (
@@ -58,10 +62,13 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     workload: Workload | None = None
     state: WorkloadState | None = None
     budgets: PodBudgets = NO_BUDGETS
+    # Whether the pod's replacement comes before it goes; or why it does not, where that is asked for.
+    surges: bool = False
+    why_no_surge: str = ""
 
     @property
-    def pod_is_gone(self) -> bool:
-        """Or another one has its name. As far as the cache knows: the job's controller asks."""
+    def is_left_alone(self) -> bool:
+        """The pod is gone as far as the cache knows, or is being given back to its controller: the job's controller sees to it."""
         return self.pod is None
 
 
@@ -129,9 +136,10 @@ class Candidates:
         """A job that runs, with the budgets of its pod."""
         pod = self.pod_of(job)
         budgets = NO_BUDGETS
-        if pod is not None and job.status is not None and job.status.strategy != "LiveMigration":
+        view = view_of(pod)
+        if pod is not None and view is not None and claims_budgets(job, view, self._config.jobs()):
             budgets = self._budgets.of(pod, self._workloads.of(pod))
-        return migrating(job, view_of(pod)), budgets
+        return migrating(job, view), budgets
 
     # --- one job -----------------------------------------------------------------------------------------------------------------
 
@@ -177,20 +185,27 @@ class Candidates:
         pod = self.pod_of(job)
         view = view_of(pod)
         unjudged, forbidden = self._judged(job)
+        if view is not None and is_given_back(job, view):
+            pod = view = None
         if pod is None or view is None:
             return Looked(job=stored, candidate=self._candidate(job, unjudged, forbidden), pod=pod)
         instance = self._instance_of(pod)
         machine = is_machine(view, instance)
         workload = self._workloads.of(pod)
-        free = machine or needs_no_budget(view.status.phase, view.being_deleted)
-        failed_bare = self._config.jobs().evict_failed_bare_pods
+        deployment = self._deployment_of(workload)
+        config = self._config.jobs()
+        free = (
+            machine or needs_no_budget(view.status.phase, view.being_deleted) or needs_no_budget_yet(job, view, deployment, config)
+        )
+        # One that the job itself has taken from its controller has none.
+        bare = "" if is_surged(job, view) else why_not_movable(view, config.evict_failed_bare_pods)
         candidate = Candidate(
             name=job.name,
             created=created_at(job),
             pod=candidate_pod(view, workload.id if workload is not None else None, machine=machine),
             paused=bool(job.spec.paused),
             unjudged=unjudged,
-            forbidden=forbidden or why_not_movable(view, failed_bare) or why_not_its_guest(view, instance),
+            forbidden=forbidden or bare or why_not_its_guest(view, instance),
             migration_priority=migration_priority(job),
             failures=self.history.failures(view.uid),
             deschedulings=self.history.deschedulings(workload.id if workload is not None else None),
@@ -202,6 +217,8 @@ class Candidates:
             workload=workload,
             state=WorkloadState(workload, self._workloads.replicas(workload)) if workload is not None else None,
             budgets=NO_BUDGETS if free else self._budgets.of(pod, workload),
+            surges=surges(job, view, deployment),
+            why_no_surge=why_no_surge(job, view, deployment),
         )
 
     def _candidate(self, job: PodMigrationJob, unjudged: str, forbidden: str) -> Candidate:
@@ -224,6 +241,12 @@ class Candidates:
     def _instance_of(self, pod: Stored[Pod]) -> VirtualMachineInstance | None:
         owner = pod.controller
         return view_of(self._instances.stored(Key(pod.key.namespace, owner.name))) if owner is not None else None
+
+    def _deployment_of(self, workload: Workload | None) -> Deployment | None:
+        if workload is None or workload.group_kind != DEPLOYMENT:
+            return None
+        found = self._workloads.get(DEPLOYMENT, workload.namespace, workload.name)
+        return found if isinstance(found, Deployment) and found.uid == workload.uid else None
 
     def _why_another(self, job: PodMigrationJob) -> str:
         names = self._unfinished.get(_pod_key(job), {})

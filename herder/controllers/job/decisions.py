@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 
 from herder.api import reasons
-from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
 from herder.api.problems import shortened
 from herder.controllers.configuration import HerderConfig
@@ -24,7 +23,6 @@ from herder.kube.resources import JOBS, Key
 from herder.rules.jobs.arbitration import Refused, Wait
 from herder.rules.jobs.arbitration.candidate import is_aborted
 from herder.rules.jobs.execution.status import admitted_status, finished_status, phase_of, status_of, waiting_status
-from herder.rules.jobs.workload import Workload
 from herder.rules.plans import Document, Event
 
 # At once, of a pass that admits or holds thousands.
@@ -93,7 +91,8 @@ class DecisionWriter:
             return
         await self._show(stored, status)
         reference = job.spec.pod_ref
-        message = f"pod {reference.namespace}/{reference.name} is moved ({status['strategy']})"
+        why = f"; {looked.why_no_surge}" if looked.why_no_surge else ""
+        message = f"pod {reference.namespace}/{reference.name} is moved ({status['strategy']}){why}"
         self._hands.tell(job, (Event("Normal", reasons.ADMITTED, message),))
         self._metrics.decided("admitted", "")
 
@@ -148,9 +147,8 @@ class DecisionWriter:
         view = view_of(pod)
         if view is None or seen is None or view.uid != seen.uid:
             return None
-        surging = surges(job, view, looked.workload)
-        config = self._config.jobs()
-        return admitted_status(job, view, looked.workload, config, self._world.now(), machine=seen.machine, surges=surging)
+        config, now = self._config.jobs(), self._world.now()
+        return admitted_status(job, view, looked.workload, config, now, machine=seen.machine, surges=looked.surges)
 
     # --- what is left ------------------------------------------------------------------------------------------------------------
 
@@ -173,8 +171,3 @@ class DecisionWriter:
 def _short(decision: Wait | Refused) -> str:
     """What a server of somebody else's answered may be part of it."""
     return shortened(decision.message, LONGEST_MESSAGE)
-
-
-def surges(job: PodMigrationJob, pod: Pod, workload: Workload | None) -> bool:
-    """Whether the pod's replacement comes before it goes."""
-    return False

@@ -8,10 +8,13 @@ from typing import Final
 from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob, VirtualMachineInstance
+from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.admission import pod_of
 from herder.rules.jobs.arbitration.snapshot import CandidatePod, Migrating, WorkloadId
 from herder.rules.jobs.arbitration.sorters import QOS_ORDER
+from herder.rules.jobs.execution.pod_release import is_marked, is_released
 from herder.rules.jobs.execution.status import has, phase_of, status_of
+from herder.rules.jobs.execution.surge import needs_no_budget_yet
 from herder.rules.jobs.replicas import holds_guest
 from herder.rules.jobs.workload import INSTANCE, controller_named
 from herder.rules.workloads.pods import is_ready
@@ -138,6 +141,21 @@ def admitted_at(job: PodMigrationJob) -> tuple[float, str]:
     """The order in which running jobs were admitted: the same for everybody who asks."""
     started = status_of(job).start_time
     return (started.timestamp() if started is not None else float("inf")), job.name
+
+
+def is_surged(job: PodMigrationJob, pod: Pod) -> bool:
+    """Whether this job has taken the pod from its ReplicaSet, so that another one comes first."""
+    return phase_of(job) == "Running" and status_of(job).strategy == "Surge" and is_released(job, pod)
+
+
+def is_given_back(job: PodMigrationJob, pod: Pod) -> bool:
+    """Of a job that waits again: the pod that it has taken from its ReplicaSet is on its way back."""
+    return phase_of(job) == "Pending" and pod.controller is None and is_marked(job, pod)
+
+
+def claims_budgets(job: PodMigrationJob, pod: Pod, config: JobsConfig) -> bool:
+    """Of a job that runs: whether the end of its pod will take something from budgets."""
+    return status_of(job).strategy != "LiveMigration" and not needs_no_budget_yet(job, pod, None, config)
 
 
 def goes_on(jobs: list[PodMigrationJob]) -> PodMigrationJob | None:
