@@ -20,6 +20,7 @@ from bench.sides import Options
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.job.budgets import Budgets
 from herder.controllers.job.candidates import Candidates
+from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.kube.discovery import Discovery
 from herder.kube.resources import CONFIG_MAPS, JOBS, PODS
@@ -82,7 +83,9 @@ class Followed:
         discovery = Discovery(self.kit.client)
         self._workloads = Workloads(self.kit, discovery)
         self.budgets = Budgets(self.kit, discovery, self._workloads)
-        self.candidates = Candidates(self.kit, self._workloads, self.budgets, HerderConfig(self.kit.caches), lambda: None)
+        self.guard = WebhookGuard(self.kit, discovery)
+        config = HerderConfig(self.kit.caches)
+        self.candidates = Candidates(self.kit, self._workloads, self.budgets, config, self.guard, lambda: None)
 
     def _noted(self) -> None:
         self.began = time.perf_counter()
@@ -108,6 +111,7 @@ async def _changes(jobs: int, nodes: int, workloads: int) -> list[Row]:
     try:
         await followed.kit.caches.wait_synced()
         await followed.budgets.look_for_kruise()
+        await followed.guard.find_out()
         followed.decide()
         # As the program does after its start.
         gc.collect()

@@ -18,6 +18,7 @@ WAITING = (
     reasons.WAITING_FOR_WORKLOAD_LIMIT,
     reasons.WAITING_FOR_DISRUPTION_BUDGET,
     reasons.WAITING_FOR_POD,
+    reasons.WAITING_FOR_ADMISSION,
     reasons.ROLLOUT_IN_PROGRESS,
     reasons.PAUSED,
     reasons.DISABLED,

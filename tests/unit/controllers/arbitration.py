@@ -114,17 +114,17 @@ class Stage(Finders):
         await self.person.apply(CONFIG_MAPS, SETTINGS, {"data": {"jobs.yaml": text}})
         await asyncio.sleep(MOMENT)
 
-    async def web(self, pods: int, name: str = "web", labels: Json | None = None) -> Json:
+    async def web(self, pods: int, name: str = "web", labels: Json | None = None, owner: Json | None = None) -> Json:
         """A ReplicaSet with so many ready pods, each called after it and a number."""
         labels = labels or {"app": name}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         spec = {"replicas": pods, "selector": {"matchLabels": labels}, "template": template}
-        owner = await self.make(REPLICA_SETS, name, spec)
+        made = await self.make(REPLICA_SETS, name, spec, owner)
         await self.status(REPLICA_SETS, name, {"replicas": pods, "observedGeneration": 1})
         for number in range(pods):
-            await self.make_pod(f"{name}-{number}", owner, labels=labels)
+            await self.make_pod(f"{name}-{number}", made, labels=labels)
         await asyncio.sleep(MOMENT)
-        return owner
+        return made
 
     async def budget(self, allowed: int, name: str = "web") -> None:
         """Of three pods `web`, by a budget that the engine keeps up to date."""

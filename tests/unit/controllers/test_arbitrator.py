@@ -8,8 +8,9 @@ import pytest
 
 from herder.kube.client import Selection
 from herder.kube.errors import Unreachable
-from herder.kube.resources import EVENTS, JOBS, PODS, Key
-from tests.unit.controllers.arbitration import Stage, on_stage
+from herder.kube.resources import BUDGETS, DEPLOYMENTS, EVENTS, JOBS, PODS, UNAVAILABLE_BUDGETS, Key
+from herder.rules.workloads.templates import TEMPLATE_HASH
+from tests.unit.controllers.arbitration import BUDGETS_KNOWN, Json, Stage, on_stage
 from tests.unit.controllers.finders import MOMENT
 from tests.unit.kube.virtual import samples
 
@@ -300,7 +301,8 @@ def test_a_budget_holds_a_job_until_it_allows_one_more() -> None:
 
 def test_where_nobody_knows_which_budgets_there_are_jobs_wait_until_somebody_does() -> None:
     async def story(stage: Stage) -> None:
-        stage.line.refusals["/apis"] = Unreachable("away")
+        await stage.define(UNAVAILABLE_BUDGETS.group, UNAVAILABLE_BUDGETS.kind, scale=False)
+        stage.line.refusals[f"/apis/{UNAVAILABLE_BUDGETS.group}/v1alpha1"] = Unreachable("away")
         async with stage.leads():
             await stage.web(1, "a")
             await stage.file("a-0")
@@ -320,6 +322,65 @@ def test_a_pod_of_two_budgets_can_never_be_evicted() -> None:
         await stage.budget(1, "second")
         await stage.file("web-0")
         assert ((await stage.job("web-0")).phase, await stage.reason("web-0")) == ("Failed", "FailedEvict")
+
+    on_stage(story)
+
+
+# --- replacement first -----------------------------------------------------------------------------------------------------------
+
+
+async def _lone_replica(stage: Stage) -> Json:
+    """Of a Deployment that may have one too many, with a budget that lets nobody go."""
+    labels = {"app": "web", TEMPLATE_HASH: "1"}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployment = await stage.make(DEPLOYMENTS, "web", {**spec, "strategy": {"rollingUpdate": {"maxSurge": 1}}})
+    counts = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
+    await stage.status(DEPLOYMENTS, "web", counts)
+    owner = await stage.web(1, labels=labels, owner=deployment)
+    await stage.make(BUDGETS, "web", {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1})
+    await asyncio.sleep(BUDGETS_KNOWN)
+    return {"deployment": {**deployment, "controller": False}, "replica set": owner}
+
+
+def test_a_budget_that_lets_nobody_go_does_not_hold_a_pod_whose_replacement_comes_first() -> None:
+    async def story(stage: Stage) -> None:
+        owners = await _lone_replica(stage)
+        await stage.file("web-0")
+        assert await stage.reason("web-0") == "WaitingForDisruptionBudget"
+        key, pod = Key("", "web-0"), Key("default", "web-0")
+        await stage.person.patch(JOBS, key, {"metadata": {"annotations": {"herder.dev/surge": "true"}}})
+        await asyncio.sleep(MOMENT)
+        assert (await stage.job("web-0")).strategy == "Surge"
+        assert await stage.look_again("web-0") is None, "nobody goes yet"
+        # Taken from its ReplicaSet by the job: it is no bare pod, and now the budget is asked.
+        taken = {"metadata": {"labels": {TEMPLATE_HASH: None}, "ownerReferences": [owners["deployment"]]}}
+        await stage.person.patch(PODS, pod, taken)
+        await asyncio.sleep(BUDGETS_KNOWN)
+        found = await stage.look_again("web-0")
+        assert found is not None and found.reason == "WaitingForDisruptionBudget"
+        await stage.make_pod("web-1", owners["replica set"], labels={"app": "web", TEMPLATE_HASH: "1"})
+        await asyncio.sleep(BUDGETS_KNOWN)
+        assert await stage.look_again("web-0") is None
+
+    on_stage(story)
+
+
+def test_a_pod_on_its_way_back_to_its_replica_set_is_left_to_the_controller_of_the_job() -> None:
+    async def story(stage: Stage) -> None:
+        owners = await _lone_replica(stage)
+        await stage.file("web-0")
+        await stage.person.patch(JOBS, Key("", "web-0"), {"metadata": {"annotations": {"herder.dev/surge": "true"}}})
+        await asyncio.sleep(MOMENT)
+        pod, back = Key("default", "web-0"), {"labels": {TEMPLATE_HASH: "1"}, "ownerReferences": [owners["replica set"]]}
+        taken = {"labels": {TEMPLATE_HASH: None}, "ownerReferences": [owners["deployment"]]}
+        await stage.person.patch(PODS, pod, {"metadata": taken})
+        await stage.set_status("web-0", phase="Pending", reason="WaitingForNodeLimit")
+        await asyncio.sleep(60)
+        assert ((await stage.job("web-0")).phase, await stage.begun()) == ("Pending", [])
+        await stage.person.patch(PODS, pod, {"metadata": back})
+        await asyncio.sleep(MOMENT)
+        assert await stage.begun() == ["web-0"]
 
     on_stage(story)
 

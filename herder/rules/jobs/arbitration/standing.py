@@ -245,7 +245,9 @@ class Standing:
             return (("namespace", pod.namespace),)
         if wait.reason in _OF_WORKLOADS:
             return (("workload", pod.workload),)
-        return [("budget", budget.uid) for budget in self.budgets_of(pod.uid).budgets]
+        if wait.reason == reasons.WAITING_FOR_DISRUPTION_BUDGET:
+            return [("budget", budget.uid) for budget in self.budgets_of(pod.uid).budgets]
+        return ()
 
     def _used_by(self, job: Migrating) -> Iterable[Place]:
         places: list[Place] = [EVERYWHERE, ("node", job.node), ("namespace", job.namespace), ("workload", job.workload)]
