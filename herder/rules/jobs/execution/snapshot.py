@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.api.core import Pod, ReplicaSet
+from herder.api.core import Deployment, Pod, ReplicaSet
 from herder.api.kinds import (
     PodMigrationJob,
     ReservationView,
@@ -41,6 +41,10 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     replacements_due: int = 0
     # What `status.controllerRef` names (the very one, by its uid), where that is a ReplicaSet; read for jobs that surge.
     replica_set: ReplicaSet | None = None
+    # What `status.workloadRef` names, the very one; and how many other jobs of the same controller replace a pod first that were
+    # admitted before this one, or have begun to. Both are read for jobs that surge, until their pod is let go.
+    deployment: Deployment | None = None
+    surging_before: int = 0
     # Other controllers that would take the pod in once its own lets it go, each as "Kind name"; read for jobs that surge.
     would_adopt: tuple[str, ...] = ()
     # Of a pod of a machine, with all migrations of it.

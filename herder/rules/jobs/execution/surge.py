@@ -7,11 +7,13 @@ many the ReplicaSet ends one that is not ready before one that is, and where bot
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from herder.api import labels, reasons
 from herder.api.core import Deployment, Pod
-from herder.api.kinds import PodMigrationJob
+from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.execution import room
 from herder.rules.jobs.execution.eviction import evict_of, evicting, has_begun, is_evicted, pod_name, why_not_there
@@ -35,6 +37,9 @@ from herder.rules.reservations.lifecycle import is_finished
 from herder.rules.workloads.pods import available_in
 from herder.rules.workloads.rolling import limits_of
 from herder.rules.workloads.templates import TEMPLATE_HASH
+
+# Until other jobs of the workload are looked at again: not all that they do is told to who waits for them.
+OTHERS_EVERY: Final = 10.0
 
 # --- whether it is asked for, and can be done ------------------------------------------------------------------------------------
 
@@ -140,11 +145,15 @@ def _release(snapshot: JobSnapshot, pod: Pod, now: float) -> JobPlan:
     if snapshot.would_adopt:
         said = f"pod {name} cannot be let go: {', '.join(snapshot.would_adopt)} would take it in, as its selector fits too"
         return fail(snapshot, reasons.FORBIDDEN_MIGRATE_POD, said, now, conditions=conditions)
-    rival = waits_for_place(snapshot)
-    if rival is not None:
-        where = f"on node {reservation.status.node_name}"
-        said = f"pod {rival.namespace}/{rival.name} waits for a node, and would take the room {where}"
-        return show(snapshot, now, conditions=conditions, reason=reasons.WAITING_FOR_WORKLOAD_LIMIT, message=said)
+    deployment = snapshot.deployment
+    if deployment is None or deployment.being_deleted:
+        # The pod would name it as its only owner, and be collected as garbage at once.
+        said = f"pod {name} cannot be let go: its Deployment is gone, or is being deleted"
+        return fail(snapshot, reasons.FORBIDDEN_MIGRATE_POD, said, now, conditions=conditions)
+    said = _why_later(snapshot, deployment, reservation)
+    if said:
+        plan = show(snapshot, now, conditions=conditions, reason=reasons.WAITING_FOR_WORKLOAD_LIMIT, message=said)
+        return msgspec.structs.replace(plan, next_look=OTHERS_EVERY)
     said = f"pod {name} is let go by its ReplicaSet, and serves until its replacement is ready"
     waits = condition(reasons.EVICTION, False, reasons.WAIT_FOR_REPLACEMENT, said)
     shown = show(snapshot, now, conditions=(*conditions, waits), reason=reasons.WAIT_FOR_REPLACEMENT, message=said)
@@ -155,6 +164,20 @@ def _release(snapshot: JobSnapshot, pod: Pod, now: float) -> JobPlan:
         patch_pods=((pod.name, pod.uid, release_patch(snapshot.job)),),
         releases=True,
     )
+
+
+def _why_later(snapshot: JobSnapshot, deployment: Deployment, reservation: ReservationView) -> str:
+    """Why the pod is not let go yet; empty where it may be."""
+    rival = waits_for_place(snapshot)
+    if rival is not None:
+        where = f"on node {reservation.status.node_name}"
+        return f"pod {rival.namespace}/{rival.name} waits for a node, and would take the room {where}"
+    wanted = 1 if deployment.spec.replicas is None else deployment.spec.replicas
+    most = limits_of(deployment.spec.strategy, wanted).surge
+    if snapshot.surging_before < most:
+        return ""
+    beyond = f"maxSurge of Deployment {deployment.name} allows {most} beyond its {wanted}"
+    return f"{snapshot.surging_before} of its pods are replaced before they go already, and {beyond}"
 
 
 def _await_replacement(snapshot: JobSnapshot, pod: Pod, now: float) -> JobPlan:

@@ -142,6 +142,7 @@ class World:
             wanted_replicas=self.wanted if self.set_there else None,
             controller_gone=not self.set_there,
             replica_set=self.replica_set,
+            deployment=self.deployment if self.deployment_there else None,
         )
 
     # --- the controller ----------------------------------------------------------------------------------------------------------

@@ -216,6 +216,24 @@ def test_a_pod_that_somebody_else_would_take_in_is_not_let_go() -> None:
     assert plan.status["phase"] == "Failed" and "ReplicaSet all-web would take it in" in plan.status["message"]
 
 
+def test_a_pod_whose_deployment_was_taken_away_from_its_replica_set_is_not_let_go() -> None:
+    """It would name nobody but the Deployment as its owner, and go as garbage before there is another one."""
+    world = _reserved()
+    world.deployment_there = False
+    world.look()
+    assert _outcome(world) == ("Failed", reasons.FORBIDDEN_MIGRATE_POD)
+    _assert_taken_back(world)
+
+
+def test_as_many_pods_are_replaced_first_at_once_as_the_deployment_may_have_too_many() -> None:
+    world = _reserved()
+    crowded = msgspec.structs.replace(world.snapshot(), surging_before=1)
+    plan = SURGE.advance(crowded, world.now)
+    assert not plan.patch_pods and plan.next_look and plan.status is not None
+    assert plan.status["phase"] == "Running" and "maxSurge of Deployment web allows 1 beyond its 1" in plan.status["message"]
+    assert SURGE.advance(world.snapshot(), world.now).releases
+
+
 def test_a_pod_that_waits_for_a_node_would_take_the_room_and_is_waited_for() -> None:
     world = _reserved()
     world.scale(2)
