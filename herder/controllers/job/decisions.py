@@ -91,7 +91,7 @@ class DecisionWriter:
             return
         await self._show(stored, status)
         reference = job.spec.pod_ref
-        why = f"; {looked.why_no_surge}" if looked.why_no_surge else ""
+        why = f"; {looked.why_no_surge}" if looked.why_no_surge and status["strategy"] == "Reservation" else ""
         message = f"pod {reference.namespace}/{reference.name} is moved ({status['strategy']}){why}"
         self._hands.tell(job, (Event("Normal", reasons.ADMITTED, message),))
         self._metrics.decided("admitted", "")

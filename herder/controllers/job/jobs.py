@@ -140,7 +140,7 @@ class PodMigrationJobs:
         except NotMade as error:
             return await self._refuse(stored, reservation_refused(snapshot, str(error), self._world.now()))
         except ApiStatusError as error:
-            if not plan.disrupts or isinstance(error, Conflict):
+            if not plan.paced or isinstance(error, Conflict):
                 raise
             return await self._eviction_refused(stored, snapshot, error)
         self._after(stored, plan)
@@ -156,7 +156,7 @@ class PodMigrationJobs:
             if held.reason == reasons.WAITING_FOR_DISRUPTION_BUDGET:
                 self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
             return held_plan(snapshot, held, self._world.now())
-        wait = self._flow.wait(stored.uid)
+        wait = self._flow.wait(stored.uid) if plan.paced else 0.0
         if wait <= 0:
             return plan
         if wait < WORTH_TELLING:
@@ -195,7 +195,7 @@ class PodMigrationJobs:
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
 
     def _after(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> None:
-        if plan.disrupts:
+        if plan.paced:
             self._flow.done(stored.uid)
             self._refused.pop(stored.uid, None)
             self._metrics.disrupted(plan)

@@ -17,10 +17,22 @@ from herder.controllers.job.indexes import BY_CONTROLLER_REF, BY_REFERENCE
 from herder.controllers.job.workloads import Workloads
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.reservations import BY_RESERVATION, takers_of
-from herder.kube.cache import BY_OWNER, Stored, owned, view_of
+from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored, owned, view_of
 from herder.kube.kit import Kit
-from herder.kube.resources import INSTANCES, JOBS, MIGRATIONS, PODS, REPLICA_SETS, RESERVATIONS, STATEFUL_SETS, Key, Resource
+from herder.kube.resources import (
+    DAEMON_SETS,
+    INSTANCES,
+    JOBS,
+    MIGRATIONS,
+    PODS,
+    REPLICA_SETS,
+    RESERVATIONS,
+    STATEFUL_SETS,
+    Key,
+    Resource,
+)
 from herder.rules.jobs.execution.eviction import has_begun
+from herder.rules.jobs.execution.pod_release import would_adopt
 from herder.rules.jobs.execution.room import referred_to
 from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import has, is_over, phase_of, status_of
@@ -29,6 +41,8 @@ from herder.rules.workloads.pods import FINISHED
 
 # Their replicas are counted by us; those of others are asked for.
 _COUNTED: dict[tuple[str, str], Resource[Any]] = {REPLICA_SET: REPLICA_SETS, STATEFUL_SET: STATEFUL_SETS}
+# Who takes in pods that nobody manages.
+_ADOPTERS: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS)
 
 
 class SnapshotBuilder:
@@ -45,6 +59,8 @@ class SnapshotBuilder:
         self._pods.add_index(BY_OWNER)
         self._pods.add_index(BY_RESERVATION)
         self._migrations.add_index(BY_INSTANCE)
+        for resource in _ADOPTERS:
+            kit.caches.of(resource).add_index(BY_NAMESPACE)
 
     async def build(self, stored: Stored[PodMigrationJob], *, live: bool = False) -> JobSnapshot:
         """`live`: the pod is read from the server, because an eviction may be under way that the cache has not seen."""
@@ -64,6 +80,7 @@ class SnapshotBuilder:
             **self._written(stored, pod, reservation),
             **counted,
             **self._machine(job, reservation),
+            **await self._surge(job, pod),
         )
 
     # --- the pod -----------------------------------------------------------------------------------------------------------------
@@ -153,6 +170,26 @@ class SnapshotBuilder:
     def _due(self, job: PodMigrationJob, uid: str) -> int:
         others = self._jobs.by(BY_CONTROLLER_REF, uid)
         return sum(1 for other in others if other.uid != job.uid and has_begun(other) and _waits(status_of(other)))
+
+    async def _surge(self, job: PodMigrationJob, pod: Pod | None) -> dict[str, Any]:
+        """Also of a job that is over, or waits again: its pod may still have to be given back."""
+        status = status_of(job)
+        owner = status.controller_ref
+        if status.strategy != "Surge" or owner is None or pod is None:
+            return {}
+        key = Key(pod.namespace, owner.name or "")
+        found: ReplicaSet | None = self._caches.of(REPLICA_SETS).get(key)
+        if found is None or found.uid != owner.uid:
+            # Without it the pod is left to the garbage collector, and a cache may be behind.
+            found = await self._client.find(REPLICA_SETS, key)
+        same = found is not None and found.uid == owner.uid
+        return {"replica_set": found if same else None, "would_adopt": self._would_adopt(job, pod)}
+
+    def _would_adopt(self, job: PodMigrationJob, pod: Pod) -> tuple[str, ...]:
+        if phase_of(job) != "Running" or pod.controller is None:
+            return ()
+        caches = [self._caches.of(resource) for resource in _ADOPTERS]
+        return would_adopt(pod, (one for cache in caches for one in cache.by(BY_NAMESPACE, pod.namespace)))
 
     # --- a machine's -------------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from herder.api.kinds import PodMigrationJob
 from herder.controllers.hands import Hands, InTheWay
 from herder.controllers.job.evictor import Evictor
 from herder.kube.cache import Stored
+from herder.kube.client import STRATEGIC_PATCH
 from herder.kube.errors import AlreadyExists, Forbidden, Invalid, NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import JOBS, MIGRATIONS, PODS, RESERVATIONS, Key
@@ -88,9 +89,13 @@ class Writer:
             await self._hands.patch(self._reservations, reservation, {"spec": {"unschedulable": False}})
 
     async def _patch_pod(self, key: Key, uid: str, patch: Document) -> None:
-        pod = self._pods.stored(key)
-        if pod is not None and pod.uid == uid:
-            await self._hands.patch(self._pods, pod, patch)
+        """A strategic patch: owners are a list that others write, too."""
+        wanted = {**patch, "metadata": {**patch.get("metadata", {}), "uid": uid}}
+        try:
+            made = await self._client.patch(PODS, key, wanted, content_type=STRATEGIC_PATCH)
+        except NotFound:
+            return
+        await self._pods.wait_seen(made.metadata.resource_version or "")
 
     async def _migrate(self, document: Document) -> None:
         """Of this name there is one already: made by us, and not seen yet."""

@@ -7,6 +7,8 @@ lifecycle.py          what all ways share: time, pause, abort, deletion, the end
 reservation_first.py  reserve room, evict, see that the replacement took it
 evict_directly.py     evict
 placement.py          room for a pod that has no node yet
+surge.py              another pod first, and only then evict
+pod_release.py        how a pod is taken from its ReplicaSet and given back
 live_migration.py     move the guest that runs in the pod
 guest.py              where that guest is
 room.py               the reservation of a job, made or given

@@ -29,6 +29,7 @@ from herder.rules.jobs.execution.status import (
     status_of,
 )
 from herder.rules.jobs.execution.strategy import Strategy
+from herder.rules.jobs.execution.surge import SURGE
 from herder.rules.jobs.execution.ttl import time_left
 from herder.rules.plans import Delete, Event, condition
 
@@ -37,6 +38,7 @@ STRATEGIES: Final[dict[JobStrategy, Strategy]] = {
     "Eviction": EVICT_DIRECTLY,
     "Placement": PLACEMENT,
     "LiveMigration": LIVE_MIGRATION,
+    "Surge": SURGE,
 }
 # A budget that refuses is asked again: at once when it changes, and in any case after this time.
 BUDGET_EVERY: Final = 10.0

@@ -14,12 +14,12 @@ from herder.api.core import Deployment, Pod, ReplicaSet
 from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.arbitration.limits import Wait
-from herder.rules.jobs.execution.lifecycle import STRATEGIES, held_plan, plan_job
+from herder.rules.jobs.execution.lifecycle import held_plan, plan_job
 from herder.rules.jobs.execution.plan import Evict, JobPlan
 from herder.rules.jobs.execution.pod_release import is_released
 from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import admitted_status, is_over, phase_of
-from herder.rules.jobs.execution.surge import SURGE, surges
+from herder.rules.jobs.execution.surge import surges
 from herder.rules.jobs.workload import Controller, Workload
 from herder.rules.workloads import ReplicaSetSnapshot, claim, plan_replica_set
 from herder.rules.workloads.pods import is_ready
@@ -33,7 +33,6 @@ OLD = "web-h1-0"
 TTL = 300.0
 # That of a reservation is longer than its job's.
 ROOM_TTL = TTL + 1800.0
-STRATEGIES.setdefault("Surge", SURGE)
 
 
 class Crash(Exception):
