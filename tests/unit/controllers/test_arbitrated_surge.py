@@ -57,7 +57,7 @@ def test_a_job_that_waits_again_does_not_begin_before_its_pod_was_given_back() -
         await stage.file(POD.name)
         await let_go(stage)
         await stage.set_status(POD.name, phase="Pending", startTime=None, conditions=None)
-        assert await stage.begun() == [] and await stage.reason(POD.name) == "WaitingForPod"
+        assert await stage.begun() == [] and await stage.reason(POD.name) == "Pending"
 
     on_stage(story)
 
