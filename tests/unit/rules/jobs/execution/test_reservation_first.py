@@ -84,18 +84,6 @@ def test_that_there_is_no_room_is_told_also_where_the_job_was_faster_than_the_sc
     assert [[event.reason for event in events] for events in told] == [["Unschedulable"], []]
 
 
-def test_that_there_is_no_room_is_told_also_where_the_job_was_faster_than_the_scheduler() -> None:
-    stage = Stage().admit()
-    stage.look()
-    stage.look()
-    assert stage.conditions()["ReservationScheduled"] == ("False", "Unschedulable")
-    assert stage.reservation is not None
-    said = {"type": "Scheduled", "status": "False", "message": "0/3 nodes are available: 3 Insufficient cpu."}
-    stage.reservation["status"] = {"phase": "Pending", "conditions": [said]}
-    told = [stage.look().events, stage.look().events]
-    assert [[event.reason for event in events] for events in told] == [["Unschedulable"], []]
-
-
 def test_no_room_until_the_end_of_its_time_fails_and_releases() -> None:
     stage = Stage(ttl="60s").admit()
     stage.look()
