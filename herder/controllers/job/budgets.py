@@ -64,7 +64,6 @@ class Budgets:
         # What each allows, with the state that it was read from.
         self._read: dict[BudgetKey, tuple[Stored[Any], Budget | None]] = {}
         self._handlers: list[Callable[[BudgetKey], None]] = []
-        self._known_handlers: list[Callable[[], None]] = []
         # Once the server has said whether there are PodUnavailableBudgets, or that it cannot.
         self.looked = asyncio.Event()
         # Whether there are PodUnavailableBudgets at all: not known before the server was asked.
@@ -81,11 +80,9 @@ class Budgets:
             await self.look_for_kruise()
             await asyncio.sleep(BELIEVED)
 
-    def subscribe(self, handler: Callable[[BudgetKey], None], all_changed: Callable[[], None] = lambda: None) -> None:
-        """Called with each budget that came, changed or went, when it is already so; `all_changed` when of every pod something else
-        may be known, because PodUnavailableBudgets have begun or ceased to count."""
+    def subscribe(self, handler: Callable[[BudgetKey], None]) -> None:
+        """Called with each budget that came, changed or went, when it is already so."""
         self._handlers.append(handler)
-        self._known_handlers.append(all_changed)
 
     # --- asking ------------------------------------------------------------------------------------------------------------------
 
@@ -154,12 +151,8 @@ class Budgets:
     # --- learning ----------------------------------------------------------------------------------------------------------------
 
     async def look_for_kruise(self) -> None:
-        before = self._has_kruise, self._kruise_version, self._kruise_problem
         await self._find_kruise()
         self.looked.set()
-        if before != (self._has_kruise, self._kruise_version, self._kruise_problem):
-            for handler in self._known_handlers:
-                handler()
 
     async def _find_kruise(self) -> None:
         kind = UNAVAILABLE_BUDGETS

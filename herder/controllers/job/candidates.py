@@ -102,7 +102,7 @@ class Candidates:
         self._jobs.subscribe(self._job_changed)
         self._pods.subscribe(lambda change: self._mark(self._unfinished.get(change.key, ())))
         workloads.subscribe(lambda workload: self._mark(self._jobs_by.get(("workload", workload), ())))
-        budgets.subscribe(self._budget_changed, lambda: self._mark(self._depends_on))
+        budgets.subscribe(self._budget_changed)
         config.subscribe(lambda: self._mark(self._depends_on), JOBS_FILE)
         guard.subscribe(lambda: self._mark(self._depends_on))
 

@@ -48,6 +48,9 @@ class StatusLine:
         self.failing: set[str] = set()
         # Done once, when the status of this job is about to be written.
         self.before: dict[str, Callable[[], Awaitable[Any]]] = {}
+        # While it is not set, changes of jobs do not come to the cache.
+        self.open = asyncio.Event()
+        self.open.set()
         # The jobs whose status was written, as often as it was.
         self.written: list[str] = []
 
@@ -66,8 +69,22 @@ class StatusLine:
             raise Unreachable("the answer broke off")
         return reply
 
+    async def keep_from_the_cache(self) -> None:
+        self.open.clear()
+
     def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        return self._line.stream(call)
+        stream = self._line.stream(call)
+        return self._late(stream) if call.path.endswith("/podmigrationjobs") else stream
+
+    @asynccontextmanager
+    async def _late(self, stream: AbstractAsyncContextManager[AsyncIterator[bytes]]) -> AsyncGenerator[AsyncIterator[bytes]]:
+        async with stream as pieces:
+            yield self._held(pieces)
+
+    async def _held(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for piece in pieces:
+            await self.open.wait()
+            yield piece
 
 
 class Stage(Finders):

@@ -8,7 +8,7 @@ import pytest
 
 from herder.kube.client import Selection
 from herder.kube.errors import Unreachable
-from herder.kube.resources import BUDGETS, DEPLOYMENTS, EVENTS, JOBS, PODS, UNAVAILABLE_BUDGETS, Key
+from herder.kube.resources import BUDGETS, DEPLOYMENTS, EVENTS, JOBS, PODS, REPLICA_SETS, UNAVAILABLE_BUDGETS, Key
 from herder.rules.workloads.templates import TEMPLATE_HASH
 from tests.unit.controllers.arbitration import BUDGETS_KNOWN, Json, Stage, on_stage
 from tests.unit.controllers.finders import MOMENT
@@ -43,7 +43,9 @@ def test_a_batch_is_counted_before_it_is_written_and_while_no_answer_comes() -> 
             await stage.web(1, f"w{number}")
         pods = [f"w{number}-0" for number in range(5)]
         stage.statuses.failing.update(pods)
-        await stage.file(*pods)
+        # Each in a pass of its own: what the ones before have admitted is written nowhere.
+        for pod in pods:
+            await stage.file(pod)
         await asyncio.sleep(5)
         assert await stage.begun() == []
         tried = set(stage.statuses.written)
@@ -63,10 +65,16 @@ def test_a_write_that_was_done_and_not_answered_counts_and_is_not_done_twice() -
         await stage.web(1, "a")
         await stage.web(1, "b")
         stage.statuses.lost.add("a-0")
-        await stage.file("a-0", "b-0")
+        # The cache does not hear of it either: only the server knows.
+        stage.statuses.before["a-0"] = stage.statuses.keep_from_the_cache
+        await stage.file("a-0")
+        await asyncio.sleep(30)
+        assert stage.statuses.written == ["a-0"]
+        stage.statuses.open.set()
+        await stage.file("b-0")
         await asyncio.sleep(30)
         assert await stage.begun() == ["a-0"] and await stage.reason("b-0") == "WaitingForGlobalLimit"
-        assert stage.statuses.written.count("a-0") == 1
+        assert stage.statuses.written == ["a-0", "b-0"]
         await stage.over("a-0")
         assert await stage.begun() == ["b-0"]
 
@@ -124,6 +132,19 @@ def test_a_waiting_job_is_written_once_and_its_numbers_seldom() -> None:
         assert "and 0 may at once" in (status.message or "") and status.waiting_since == since
         await asyncio.sleep(3600)
         assert stage.statuses.written.count("web-2") == 2
+
+    on_stage(story)
+
+
+def test_a_job_begins_when_the_rollout_of_its_workload_is_over() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.web(1, "a")
+        await stage.status(REPLICA_SETS, "a", {"observedGeneration": 0})
+        await stage.file("a-0")
+        assert await stage.reason("a-0") == "RolloutInProgress"
+        await stage.status(REPLICA_SETS, "a", {"observedGeneration": 1})
+        await asyncio.sleep(MOMENT)
+        assert await stage.begun() == ["a-0"]
 
     on_stage(story)
 

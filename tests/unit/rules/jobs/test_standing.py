@@ -160,6 +160,16 @@ def test_with_nothing_new_nobody_is_looked_at() -> None:
     assert known.decide().admitted == ("job-1",)
 
 
+def test_of_all_that_wait_for_the_global_limit_only_some_are_looked_at() -> None:
+    known = Standing(JobsConfig(max_migrating_globally=1))
+    for number in range(10 * standing.AT_ONCE):
+        known.set_pending(job(f"job-{number:05}", workload=None))
+    known.decide()
+    known.remove("job-00000")
+    decided = known.decide()
+    assert decided.admitted == ("job-00001",) and len(decided.waiting) < standing.AT_ONCE
+
+
 def test_two_jobs_of_one_pod_do_not_take_its_budgets_from_each_other() -> None:
     known = Standing()
     both = PodBudgets((budget(0),))
