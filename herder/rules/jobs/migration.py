@@ -19,6 +19,8 @@ from herder.rules.plans import Document
 
 # As one that is made because a node is emptied: people's own go first.
 PRIORITY: Final = "system-maintenance"
+# Which one a job follows: the lower, the sooner.
+TOOK_IT_AWAY, UNDER_WAY, WAITS, OF_OURS_FAILED = range(4)
 
 
 def migration_name(job: PodMigrationJob) -> str:
@@ -88,10 +90,11 @@ def followed_migration(
     so that one that has not begun will take it away from there."""
     known = list(migrations)
     written = _written(job, known)
-    if written is not None and not _gave_way(written):
-        return written
     ranked = [(rank, *_age(one), one) for one in known if (rank := _rank(job, one, holds_guest)) is not None]
-    return min(ranked, key=lambda each: each[:3])[3] if ranked else written
+    best = min(ranked, key=lambda each: each[:3], default=None)
+    if best is None or (written is not None and best[0] >= _gives_way_to(written)):
+        return written
+    return best[3]
 
 
 def _written(job: PodMigrationJob, migrations: Iterable[VirtualMachineInstanceMigration]) -> VirtualMachineInstanceMigration | None:
@@ -99,25 +102,28 @@ def _written(job: PodMigrationJob, migrations: Iterable[VirtualMachineInstanceMi
     return next((one for one in migrations if reference is not None and reference.uid and one.uid == reference.uid), None)
 
 
-def _gave_way(migration: VirtualMachineInstanceMigration) -> bool:
-    """Made at the same moment as another one, which goes first."""
-    reason = migration.status.reason if migration.status is not None else None
-    return phase_of(migration) == "Failed" and reason == reasons.ANOTHER_MIGRATION
+def _gives_way_to(written: VirtualMachineInstanceMigration) -> int:
+    """The one that the job follows: only to others of a lower rank. To one that took the guest away always; one that failed also to
+    one that is under way; and one that failed because another was made at the same moment also to that."""
+    if phase_of(written) != "Failed":
+        return UNDER_WAY
+    reason = written.status.reason if written.status is not None else None
+    return OF_OURS_FAILED if reason == reasons.ANOTHER_MIGRATION else WAITS
 
 
 def _rank(job: PodMigrationJob, migration: VirtualMachineInstanceMigration, holds_guest: bool) -> int | None:
     """The lower, the sooner; None for one that is not about this pod, or is being called off."""
     phase, left = phase_of(migration), has_left(migration, job.spec.pod_ref.name)
     if phase == "Succeeded":
-        return 0 if left else None
+        return TOOK_IT_AWAY if left else None
     if phase == "Failed":
         # Of those that failed only its own concerns the job: it was over before anybody looked.
-        return 3 if is_made_by(job, migration) and not migration.being_deleted else None
+        return OF_OURS_FAILED if is_made_by(job, migration) and not migration.being_deleted else None
     if is_being_cancelled(migration):
         return None
     if phase == "Pending":
-        return 2 if holds_guest else None
-    return 1 if left else None
+        return WAITS if holds_guest else None
+    return UNDER_WAY if left else None
 
 
 def _age(migration: VirtualMachineInstanceMigration) -> tuple[float, str]:

@@ -60,12 +60,7 @@ class _LiveMigration:
 
     def undo(self, snapshot: JobSnapshot) -> JobPlan:
         """Deleting a migration cancels it. One that somebody else made is theirs to cancel."""
-        ours = next((one for one in snapshot.migrations if is_made_by(snapshot.job, one)), None)
-        cancels = ours is not None and not finished(ours) and not ours.being_deleted
-        return JobPlan(
-            delete_migration=Delete(ours.name, ours.uid) if ours is not None and cancels else None,
-            delete_reservation=room.release(snapshot),
-        )
+        return JobPlan(delete_migration=_cancel(snapshot), delete_reservation=room.release(snapshot))
 
     def settled(self, snapshot: JobSnapshot) -> bool:
         """A migration goes on without its job."""
@@ -209,7 +204,9 @@ def _arrived(snapshot: JobSnapshot, migration: VirtualMachineInstanceMigration |
     if snapshot.pod is None and taken:
         gone = condition(reasons.EVICTION, True, reasons.EVICT_COMPLETE, f"pod {pod_name(snapshot.job)} is gone")
         said = f"the guest of pod {pod_name(snapshot.job)} runs on node {node}"
-        return _released(snapshot, succeed(snapshot, said, now, conditions=(*placed, gone), **fields))
+        done = succeed(snapshot, said, now, conditions=(*placed, gone), **fields)
+        # One of its own that has not begun would move the guest once more.
+        return msgspec.structs.replace(_released(snapshot, done), delete_migration=_cancel(snapshot))
     moving = _moving(_path(migration)) if migration is not None else evicting()
     left = f"pod {pod_name(snapshot.job)}, which it left, is not gone yet"
     untold = f"Reservation {room.referred_to(snapshot.job)} does not say yet that it is taken"
@@ -262,6 +259,12 @@ def _stage(migration: VirtualMachineInstanceMigration) -> tuple[str, str]:
 
 def _followed(snapshot: JobSnapshot) -> VirtualMachineInstanceMigration | None:
     return followed_migration(snapshot.job, snapshot.migrations, holds_guest=snapshot.pod is not None and guest_is_there(snapshot))
+
+
+def _cancel(snapshot: JobSnapshot) -> Delete | None:
+    """Of the job's own, unless it is over or being cancelled already."""
+    ours = next((one for one in snapshot.migrations if is_made_by(snapshot.job, one)), None)
+    return Delete(ours.name, ours.uid) if ours is not None and not finished(ours) and not ours.being_deleted else None
 
 
 def _placed(snapshot: JobSnapshot, target: Pod | None, node: str) -> list[Document]:

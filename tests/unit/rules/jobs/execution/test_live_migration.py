@@ -262,6 +262,21 @@ def test_two_migrations_made_at_the_same_moment_end_with_one_that_both_follow() 
     assert ended(advance(looked(MADE, gave_way))) == ("Failed", reasons.FAILED_EVICT)
 
 
+@pytest.mark.parametrize("mine", [own(), failing("Failed", reasons.SOURCE_STOPPED)])
+def test_whatever_became_of_its_own_a_job_succeeds_where_another_migration_took_the_guest_away(mine: Json) -> None:
+    """On a real cluster two can begin at once; the guest is moved by one of them."""
+    on_its_way = advance(looked(MADE, mine, others("Running", handed_over=True)))
+    assert on_its_way.status is not None and on_its_way.status["phase"] == "Running"
+    moved = guest(pod=TARGET, node="node-2")
+    done = advance(looked(MADE, mine, others("Succeeded"), document=moved, pod=None, siblings=(TARGET_POD,)))
+    assert ended(done) == ("Succeed", "")
+    assert done.delete_migration == (None if "status" in mine else Delete(OWN, UID)), "it would move the guest once more"
+
+
+def test_a_migration_that_failed_for_its_own_reasons_gives_way_to_none_that_only_waits() -> None:
+    assert ended(advance(looked(MADE, failing("Failed", reasons.COPY_FAILED), others()))) == ("Failed", reasons.FAILED_EVICT)
+
+
 def test_somebody_elses_migration_under_the_jobs_name_is_not_taken_for_its_own() -> None:
     squatter = others("Running", name=OWN)
     assert LIVE_MIGRATION.undo(looked(None, squatter)) == JobPlan()
