@@ -8,6 +8,7 @@ from typing import Any
 
 from herder.api import reasons
 from herder.api.backoff import doubled
+from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.job.arbitrator import Arbitrator
@@ -21,11 +22,11 @@ from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.controllers.job.writer import NotMade, Writer
 from herder.controllers.reservations import taken_reservations
-from herder.kube.cache import Stored
+from herder.kube.cache import Change, Stored
 from herder.kube.controller import DONE, Later, Result
 from herder.kube.discovery import Discovery
 from herder.kube.enqueue import enqueue
-from herder.kube.errors import ApiStatusError, Conflict, ServerFailed, TooManyRequests
+from herder.kube.errors import ApiStatusError, Conflict, ServerFailed, TooManyRequests, Unreadable
 from herder.kube.kit import Kit, Runs, Together
 from herder.kube.queue import Queue
 from herder.kube.resources import INSTANCES, JOBS, MIGRATIONS, PODS, REPLICA_SETS, RESERVATIONS, STATEFUL_SETS, Key
@@ -85,7 +86,7 @@ class PodMigrationJobs:
 
     def _follow(self, kit: Kit) -> None:
         enqueue(self._jobs, self._queue)
-        enqueue(kit.caches.of(PODS), self._queue, self._jobs_of_pod)
+        kit.caches.of(PODS).subscribe(self._pod_changed)
         enqueue(kit.caches.of(RESERVATIONS), self._queue, lambda one: self._jobs.keys_by(BY_REFERENCE, one.key.name))
         for resource in (REPLICA_SETS, STATEFUL_SETS, INSTANCES):
             enqueue(kit.caches.of(resource), self._queue, lambda one: self._jobs.keys_by(BY_CONTROLLER_REF, one.uid))
@@ -93,13 +94,21 @@ class PodMigrationJobs:
         self.budgets.subscribe(self._budget_changed)
         self._config.subscribe(self._wake_all, JOBS_FILE)
 
-    def _jobs_of_pod(self, stored: Stored[Any]) -> Iterable[Key]:
-        """Those that move it, those whose reservation it took, and those that wait for one like it."""
-        yield from self._jobs.keys_by(BY_POD, f"{stored.key.namespace}/{stored.key.name}")
-        for name in taken_reservations(stored):
+    def _pod_changed(self, change: Change[Pod]) -> None:
+        """Those that move it, those whose reservation it took, and those that wait for one like it. These may be many: what a pod
+        says of itself while it is where it was tells them nothing."""
+        keys = dict.fromkeys(self._jobs.keys_by(BY_POD, f"{change.key.namespace}/{change.key.name}"))
+        elsewhere = _place(change.old) != _place(change.new)
+        for state in (change.old, change.new):
+            keys |= dict.fromkeys(self._jobs_beside(state, elsewhere)) if state is not None else {}
+        for key in keys:
+            self._queue.add(key)
+
+    def _jobs_beside(self, pod: Stored[Pod], elsewhere: bool) -> Iterable[Key]:
+        for name in _taken(pod):
             yield from self._jobs.keys_by(BY_REFERENCE, name)
-        owner = stored.controller
-        if owner is not None:
+        owner = pod.controller
+        if owner is not None and (elsewhere or owner.kind == INSTANCES.kind):
             yield from self._jobs.keys_by(BY_CONTROLLER_REF, owner.uid)
 
     def _jobs_of_migration(self, stored: Stored[Any]) -> Iterable[Key]:
@@ -205,3 +214,15 @@ class PodMigrationJobs:
             self._flow.done(stored.uid)
             self._refused.pop(stored.uid, None)
             self._metrics.finished(phase, plan.status.get("reason", "") if plan.status is not None else "")
+
+
+def _place(pod: Stored[Pod] | None) -> tuple[str, str, bool] | None:
+    return (pod.uid, pod.node, pod.deleting) if pod is not None else None
+
+
+def _taken(pod: Stored[Pod]) -> tuple[str, ...]:
+    """One that cannot be read took nothing that anybody knows of; the cache has counted it and said so."""
+    try:
+        return taken_reservations(pod)
+    except Unreadable:
+        return ()

@@ -136,6 +136,8 @@ class SnapshotBuilder:
         owner = status.controller_ref
         if owner is None or not owner.uid or status.strategy not in ("Reservation", "Surge"):
             return {}
+        if status.pod_ref is not None and status.strategy == "Reservation":
+            return {}  # whoever else there is: the replacement is known
         namespace = job.spec.pod_ref.namespace
         wanted, gone = await self._replicas(namespace, owner)
         return {
