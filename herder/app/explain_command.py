@@ -40,6 +40,22 @@ async def placement(where: Where, name: str, scoring: Scoring, output: Format | 
 
 
 @explain.command()
+@click.argument("name", metavar="JOB", shell_complete=names_of("job"))
+@output_option
+@asks_a_cluster
+async def job(where: Where, name: str, output: Format | None) -> None:
+    """Show which limit holds the PodMigrationJob JOB and since when, who is ahead of it and why, and what would change it.
+
+    Of one that runs: what it waits for. Of one that is over: how it ended. The answer is the controller's own: the same rules,
+    asked about the cluster as it is now.
+    """
+    from herder.cli.job.explain import explain_job_now, explanation_text
+
+    async with connected(where) as (client, _):
+        show(await explain_job_now(client, name), explanation_text, output)
+
+
+@explain.command()
 @click.argument("name", metavar="VMI", shell_complete=names_of("vmi"))
 @output_option
 @asks_a_cluster

@@ -28,6 +28,7 @@ from herder.cli import completion as completion
 from herder.cli import console as console
 from herder.cli import draining as draining
 from herder.cli import guest_logs as guest_logs
+from herder.cli import job as job
 from herder.cli import machines as machines
 from herder.cli import migrations as migrations
 from herder.cli import pool as pool

@@ -28,7 +28,7 @@ PATIENCE = 2.0
 MOST_NAMES = 5000
 # Names only: a table without its objects is what an API server can answer with the fewest bytes.
 ACCEPT = "application/json;as=Table;v=v1;g=meta.k8s.io"
-Kind = Literal["vm", "vmi", "pool", "migration", "pod", "node", "namespace"]
+Kind = Literal["vm", "vmi", "pool", "migration", "job", "pod", "node", "namespace"]
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 # What no shell takes for anything else than a name.
 _NAME = re.compile(r"[\w.:@/+-]+", re.ASCII)
@@ -45,7 +45,7 @@ class Table(msgspec.Struct):
 @cli.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete commands, options, and names of machines, pools and nodes.
+    """Print what makes SHELL complete commands, options, and names of machines, pools, jobs and nodes.
 
     \b
     bash   echo 'source <(herder completion bash)' >> ~/.bashrc
@@ -129,13 +129,14 @@ def _from_cluster(context: click.Context, kinds: list[Kind]) -> list[str]:
 
 async def _listed(given: dict[str, Any], kinds: list[Kind]) -> list[str]:
     from herder.cli.asking import Where, connected
-    from herder.kube.resources import INSTANCES, MACHINES, MIGRATIONS, NAMESPACES, NODES, PODS, POOLS
+    from herder.kube.resources import INSTANCES, JOBS, MACHINES, MIGRATIONS, NAMESPACES, NODES, PODS, POOLS
 
     resources: dict[Kind, Resource[Any]] = {
         "vm": MACHINES,
         "vmi": INSTANCES,
         "pool": POOLS,
         "migration": MIGRATIONS,
+        "job": JOBS,
         "pod": PODS,
         "node": NODES,
         "namespace": NAMESPACES,

@@ -24,7 +24,7 @@ KINDS = {"pod": "pod", "pods": "pod", "po": "pod", "vm": "vm", "vms": "vm", "vir
 async def explain_placement(
     client: Client, asked: str, namespace: str, scoring: Scoring = "LeastAllocated"
 ) -> PlacementExplanation:
-    pod = await _find(client, asked, namespace)
+    pod = await find_pod(client, asked, namespace)
     ledger = Ledger()
     snapshot = snapshot_of(await gather(client), ledger)
     return explain(pod, snapshot, rules_with(scoring), ledger, time.time())
@@ -50,7 +50,7 @@ async def _reservations(client: Client) -> Sequence[ReservationView]:
         return ()
 
 
-async def _find(client: Client, asked: str, namespace: str) -> Pod:
+async def find_pod(client: Client, asked: str, namespace: str) -> Pod:
     """`NAME`, `pod/NAME` or `vm/NAME`; a bare name is a pod's if there is one."""
     kind, slash, name = asked.partition("/")
     if not slash:

@@ -20,6 +20,8 @@ MIGRATIONS = 1800.0
 DRAINS = 3600.0
 # A few machines at a time, each with its start.
 ROLLOUTS = 3600.0
+# Each waits for its turn, behind limits and budgets.
+JOBS = 3600.0
 
 
 class Length(click.ParamType[float]):

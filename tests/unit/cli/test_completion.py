@@ -137,9 +137,9 @@ def test_every_name_of_something_in_the_cluster_can_be_completed() -> None:
 
 
 def test_every_command_that_explains_has_its_answer_as_a_document() -> None:
-    others = ("drain", "pool status", "pool plan", "pool preserved", "pool rollout history")
+    others = ("drain", "evacuate", "job list", "job status", "pool status", "pool plan", "pool preserved", "pool rollout history")
     with_answers = [(name, one) for name, one in _commands(cli) if name.startswith("explain ") or name in others]
-    assert len(with_answers) == 10
+    assert len(with_answers) == 14
     assert [name for name, one in with_answers if not any("-o" in parameter.opts for parameter in one.params)] == []
 
 

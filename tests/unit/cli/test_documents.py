@@ -9,6 +9,9 @@ import msgspec
 import pytest
 
 from herder.rules.drains import DrainPlan, DrainRow
+from herder.rules.jobs.evacuation import EvacuationPlan, EvacuationRow, StaysRow
+from herder.rules.jobs.explain import AheadRow, HolderRow, JobExplanation
+from herder.rules.jobs.shown import ConditionRow, JobList, JobReport, JobRow, ReservationRow
 from herder.rules.migratability.baseline import Baseline, Change
 from herder.rules.migratability.explain import ClusterLevels, GuestTakers, LevelRow, NodeTakers, TakerRow
 from herder.rules.migration.explain import MigrationExplanation
@@ -61,6 +64,17 @@ def _documented() -> list[tuple[str, list[str]]]:
                 ("… `machines`", PreservedRow),
                 ("`pool rollout history`", PoolHistory),
                 ("… `revisions`", RevisionRow),
+                ("`job list`", JobList),
+                ("… `jobs`", JobRow),
+                ("`job status`", JobReport),
+                ("… `conditions`", ConditionRow),
+                ("… `reservation`", ReservationRow),
+                ("`evacuate --plan`", EvacuationPlan),
+                ("… `jobs`", EvacuationRow),
+                ("… `stay`", StaysRow),
+                ("`explain job`", JobExplanation),
+                ("… `ahead`", AheadRow),
+                ("… `holders`", HolderRow),
             )
         )
     ],
