@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from herder.api import labels, reasons
-from herder.api.core import Pod, ReplicaSet, StatefulSet
+from herder.api.core import Deployment, Pod, ReplicaSet, StatefulSet
 from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.api.kinds.pod_migration_job import PodMigrationJobStatus
 from herder.api.meta import Identified, ObjectReference
@@ -21,6 +21,7 @@ from herder.kube.cache import BY_NAMESPACE, BY_OWNER, Stored, owned, view_of
 from herder.kube.kit import Kit
 from herder.kube.resources import (
     DAEMON_SETS,
+    DEPLOYMENTS,
     INSTANCES,
     JOBS,
     MIGRATIONS,
@@ -31,6 +32,7 @@ from herder.kube.resources import (
     Key,
     Resource,
 )
+from herder.rules.jobs.arbitration.candidate import admitted_at
 from herder.rules.jobs.execution.eviction import has_begun
 from herder.rules.jobs.execution.pod_release import would_adopt
 from herder.rules.jobs.execution.room import referred_to
@@ -185,13 +187,22 @@ class SnapshotBuilder:
             # Without it the pod is left to the garbage collector, and a cache may be behind.
             found = await self._client.find(REPLICA_SETS, key)
         same = found is not None and found.uid == owner.uid
-        return {"replica_set": found if same else None, "would_adopt": self._would_adopt(job, pod)}
+        known: dict[str, Any] = {"replica_set": found if same else None}
+        return known if phase_of(job) != "Running" or pod.controller is None else {**known, **self._before_release(job, pod)}
 
-    def _would_adopt(self, job: PodMigrationJob, pod: Pod) -> tuple[str, ...]:
-        if phase_of(job) != "Running" or pod.controller is None:
-            return ()
+    def _before_release(self, job: PodMigrationJob, pod: Pod) -> dict[str, Any]:
+        """What decides whether the pod may be let go now."""
+        status = status_of(job)
+        workload, owner = status.workload_ref, status.controller_ref
+        found: Deployment | None = self._caches.of(DEPLOYMENTS).get(Key(pod.namespace, workload.name or "")) if workload else None
+        same = found is not None and workload is not None and found.uid == workload.uid
         caches = [self._caches.of(resource) for resource in _ADOPTERS]
-        return would_adopt(pod, (one for cache in caches for one in cache.by(BY_NAMESPACE, pod.namespace)))
+        others = self._jobs.by(BY_CONTROLLER_REF, (owner.uid or "") if owner is not None else "")
+        return {
+            "deployment": found if same else None,
+            "surging_before": sum(1 for other in others if other.uid != job.uid and _surges_before(other, job)),
+            "would_adopt": would_adopt(pod, (one for cache in caches for one in cache.by(BY_NAMESPACE, pod.namespace))),
+        }
 
     # --- a machine's -------------------------------------------------------------------------------------------------------------
 
@@ -219,6 +230,12 @@ def _keeps_room(job: PodMigrationJob, reservation: ReservationView | None) -> bo
 
 def _waits(status: PodMigrationJobStatus) -> bool:
     return status.pod_ref is None
+
+
+def _surges_before(other: PodMigrationJob, job: PodMigrationJob) -> bool:
+    if phase_of(other) != "Running" or status_of(other).strategy != "Surge":
+        return False
+    return has_begun(other) or admitted_at(other) < admitted_at(job)
 
 
 def _sorted(things: Iterable[Any]) -> tuple[Any, ...]:
