@@ -127,9 +127,11 @@ class SnapshotBuilder:
         return await self._client.find(RESERVATIONS, key) if missed else None
 
     def _used_by(self, job: PodMigrationJob) -> tuple[str, ...]:
-        """By other jobs that run: those that wait may still find another one."""
+        """By other jobs that run and began before it: of two that name one, the first keeps it. Those that wait may still find
+        another one."""
         others = self._jobs.by(BY_REFERENCE, referred_to(job))
-        return tuple(sorted(other.name for other in others if other.uid != job.uid and phase_of(other) == "Running"))
+        running = (other for other in others if other.uid != job.uid and phase_of(other) == "Running")
+        return tuple(sorted(other.name for other in running if admitted_at(other) < admitted_at(job)))
 
     # --- who makes pods like it --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""Jobs with their controllers, the scheduler, workloads and some nodes, in a simulated world."""
