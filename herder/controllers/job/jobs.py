@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+import msgspec
 
 from herder.api import reasons
 from herder.api.backoff import doubled
@@ -147,7 +149,8 @@ class PodMigrationJobs:
             self._written[stored.uid] = self._clock()
             await self._writer.carry_out(stored, plan)
         except NotMade as error:
-            return await self._refuse(stored, reservation_refused(snapshot, str(error), self._world.now()))
+            told = str(error)
+            return await self._refuse(stored, snapshot, lambda now: reservation_refused(now, told, self._world.now()))
         except ApiStatusError as error:
             if not plan.paced or isinstance(error, Conflict):
                 raise
@@ -192,14 +195,21 @@ class PodMigrationJobs:
             self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
         final = isinstance(error, ServerFailed) and SEVERAL_BUDGETS in str(error)
         self._metrics.refused(budget)
+        told = str(error)
         return await self._refuse(
-            stored, eviction_refused(snapshot, str(error), self._world.now(), budget=budget, final=final, retry=retry)
+            stored,
+            snapshot,
+            lambda now: eviction_refused(now, told, self._world.now(), budget=budget, final=final, retry=retry),
         )
 
-    async def _refuse(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> Result:
+    async def _refuse(
+        self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, plan_for: Callable[[JobSnapshot], JobPlan]
+    ) -> Result:
+        """Says what was refused, of the job as it is now: what was said before the try stays."""
         current = self._jobs.stored(stored.key)
         if current is None or current.uid != stored.uid:
             return DONE
+        plan = plan_for(msgspec.structs.replace(snapshot, job=current.view))
         await self._writer.show(current, plan)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
 
