@@ -1,4 +1,30 @@
-"""Traps of jobs that take long, or that only chance would lay elsewhere: in a cluster of its own, under virtual time."""
+"""Traps of jobs that take long, or that only chance would lay elsewhere: in a cluster of its own, under virtual time.
+
+The traps of seed 004, by name, and where each is (test_reservation_first.py: in tests/unit/rules/jobs/execution):
+scale-up pod between reserve and evict                      tests/jobs/test_room.py, test_reservation_first.py
+two jobs of one ReplicaSet, replacements crossed            here
+bind answered 500 but done, then leader change              unit/scheduler/test_reservations.py, test_jobs.py
+bound pod seen before, or after, the reservation's status   test_reservation_first.py, unit/rules/reservations/test_ledger.py
+scheduler restart between bind and status                   test_jobs.py (CrashAfter)
+reservation deleted while a bind is under way               unit/scheduler/test_reservations.py, tests/jobs/test_room.py
+node deleted, cordoned, tainted before the eviction         tests/jobs/test_room.py
+replacement prefers the emptied old node                    tests/jobs/test_room.py
+spread, anti-affinity, claims only without the old pod      unit/scheduler/test_reservations.py, unit/rules/reservations
+StatefulSet pod recreated under its name before eviction    tests/jobs/test_eviction.py
+grace period longer than TTL                                tests/jobs/test_eviction.py
+rollout or scale-to-zero after eviction                     tests/jobs/test_stories.py
+old ReplicaSet's pod mid-rollout                            tests/jobs/test_stories.py, unit/rules/jobs (workloads, rollout)
+two PDBs on one pod; policy Delete passes no budget         tests/jobs/test_eviction.py
+PDB status stale, percentages, AlwaysAllow                  unit/rules/jobs (budgets)
+maxMigratingPerNode 1; a limit lowered below what runs      test_job_settings.py
+leader change must not refill the bucket                    test_job_settings.py
+abort/delete before, during, after; controller away         tests/jobs/test_control.py, test_eviction.py, test_jobs.py, here
+pause/resume around each step, clock set back               tests/jobs/test_control.py, test_jobs.py (ClockJumpsBack)
+two jobs for one pod, made together                         unit/server/test_job_admission.py, unit/controllers/test_arbitrator.py
+VM job while something else moves its guest                 tests/machines
+namespace or workload deleted mid-job                       here
+given reservation expires during eviction backoff           test_reservation_first.py
+"""
 
 from __future__ import annotations
 
@@ -6,9 +32,12 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
 from herder.api.kinds import PodMigrationJob
-from herder.kube.resources import JOBS, RESERVATIONS, Key
+from herder.api.labels import ABORT
+from herder.kube.client import STRATEGIC_PATCH
+from herder.kube.resources import DEPLOYMENTS, JOBS, PODS, RESERVATIONS, Key
 from herder.kube.transport import Reply
 from tests.simulation.cluster import CONTROLLERS
 from tests.simulation.jobs.cluster import Cluster, in_cluster
@@ -82,3 +111,63 @@ def test_a_refused_eviction_is_tried_again_and_takes_nothing_away_from_what_was_
 
 def _conditions(job: PodMigrationJob) -> dict[str, str]:
     return {one.type: one.status for one in (job.status.conditions if job.status is not None else None) or ()}
+
+
+def test_two_jobs_of_one_replica_set_end_whichever_replacement_takes_which_room() -> None:
+    async def story(cluster: Cluster) -> None:
+        pods = await cluster.deploy("web", 4)
+        before = await cluster.pods()
+        await asyncio.gather(*(cluster.file(name, pod) for name, pod in zip("ab", pods[:2], strict=True)))
+        await asyncio.sleep(30)
+        assert await cluster.statuses() == {"a": ("Succeed", ""), "b": ("Succeed", "")}
+        jobs = [job.status for job in (await cluster.client.list(JOBS)).items]
+        took = {status.pod_ref.uid for status in jobs if status is not None and status.pod_ref is not None}
+        assert len(took) == 2 and took == await cluster.pods() - before
+
+    in_cluster(story)
+
+
+@pytest.mark.parametrize("evicted", [False, True], ids=["before the eviction", "after it"])
+def test_a_workload_that_is_deleted_takes_its_job_along(evicted: bool) -> None:
+    """Its replacement waits for a gate, so that the job is not over yet."""
+
+    async def story(cluster: Cluster) -> None:
+        (pod,) = await cluster.deploy("web", 1, readinessGates=[{"conditionType": "example.com/let-in"}])
+        condition = {"type": "example.com/let-in", "status": "True"}
+        patch = {"status": {"conditions": [condition]}}
+        await cluster.client.patch(PODS, Key("default", pod), patch, subresource="status", content_type=STRATEGIC_PATCH)
+        await asyncio.sleep(5)
+        await cluster.file("a", pod)
+        await asyncio.sleep(10)
+        phase, _ = (await cluster.statuses())["a"]
+        assert phase == "Running"
+        await cluster.client.delete(DEPLOYMENTS, Key("default", "web"), propagation="Background")
+        await asyncio.sleep(120)
+        assert await cluster.statuses() == {"a": ("Failed", "NoReplacement" if evicted else "MissingPod")}
+        held = [one for one in (await cluster.client.list(RESERVATIONS)).items if one.status.phase not in ("Succeeded", "Failed")]
+        assert held == []
+        assert all(not job.metadata.finalizers for job in (await cluster.client.list(JOBS)).items)
+
+    in_cluster(story, nodes=2 if evicted else 1)
+
+
+def test_given_up_while_nobody_is_there_to_carry_it_out() -> None:
+    """Deleted and aborted while the controllers are away, before the eviction and after it."""
+
+    async def story(cluster: Cluster) -> None:
+        pods = [(await cluster.deploy(name, 1))[0] for name in ("b", "c")]
+        for name, pod in zip("bc", pods, strict=True):
+            await cluster.file(name, pod)
+        await asyncio.sleep(10)
+        assert set((await cluster.statuses()).values()) == {("Running", "Unschedulable")}
+        before = await cluster.pods()
+        away = cluster.simulation.machines[f"{CONTROLLERS}-a"]
+        away.crash("killed", 60.0)
+        await cluster.client.delete(JOBS, Key("", "b"))
+        await cluster.client.patch(JOBS, Key("", "c"), {"metadata": {"annotations": {ABORT: "true"}}})
+        await asyncio.sleep(180)
+        assert await cluster.statuses() == {"c": ("Aborted", "Aborted")}
+        assert (await cluster.client.list(RESERVATIONS)).items == []
+        assert await cluster.pods() == before
+
+    in_cluster(story, nodes=1)

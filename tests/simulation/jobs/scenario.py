@@ -86,7 +86,7 @@ def _one(resource: Resource[Any]) -> Step:
 
 
 MOVED = scenario("moved", _one(DEPLOYMENTS), file("a"), expect=ended(1, a="Succeed"))
-RETURNED = scenario("returned under its name", _one(STATEFUL_SETS), file("a"), file("b"), expect=ended(1, a="Succeed", b="Succeed"))
+RETURNED = scenario("returned under its name", _one(STATEFUL_SETS), file("a"), expect=ended(1, a="Succeed"))
 EVICTED = scenario("evicted directly", _one(DEPLOYMENTS), file("a", mode="EvictDirectly"), expect=ended(1, a="Succeed"))
 # With one node there is no other place.
 GIVEN_UP = scenario(
