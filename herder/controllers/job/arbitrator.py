@@ -28,6 +28,9 @@ from herder.rules.jobs.arbitration import Arbitration, Refused, Wait
 THE_PASS: Final = Key("", "all")
 # Changes come in swarms: one pass is enough for all that come within this time.
 GATHERED = 0.02
+# After one that took long, so many times as long, up to a second: where all jobs are about one workload, each change of it is about
+# all of them, and there is other work to do.
+REST, LONGEST_REST = 4.0, 1.0
 # So many jobs are looked at before others have their turn: a new leader has all of them to look at.
 AT_ONCE = 200
 # Of what nobody tells of, such as the scale of a controller of somebody else's.
@@ -45,6 +48,8 @@ class Arbitrator:
         self._first_looks = (budgets.looked, guard.looked)
         self._queue = kit.queue(self.name)
         self._asked = self._clock()
+        # What the last pass took of everybody's time.
+        self._spent = 0.0
         self._candidates = Candidates(kit, workloads, budgets, config, guard, self._wake)
         self._metrics = ArbitrationMetrics(kit, self._candidates.standing)
         self._writer = DecisionWriter(kit, self._candidates, config, self._metrics)
@@ -61,22 +66,27 @@ class Arbitrator:
         if now - self._asked >= ASKED_AGAIN:
             self._asked = now
             self._candidates.ask_again()
+        self._spent = 0.0
         await self._refresh()
         # Nothing is waited for from here on: it decides about what there is.
         self._decide()
         return Later(max(0.0, self._asked + ASKED_AGAIN - now)) if self._candidates.asks else DONE
 
     async def _refresh(self) -> None:
-        more = self._candidates.refresh(AT_ONCE)
+        more = True
         while more:
-            await asyncio.sleep(0)
+            began = self._clock()
             more = self._candidates.refresh(AT_ONCE)
+            self._spent += self._clock() - began
+            if more:
+                await asyncio.sleep(0)
 
     def _decide(self) -> None:
         began = self._clock()
         decided = self._candidates.standing.decide()
         self._metrics.passed(self._clock() - began)
         self._hand_on(decided)
+        self._spent += self._clock() - began
 
     def _hand_on(self, decided: Arbitration) -> None:
         looked = self._candidates.looked
@@ -91,7 +101,7 @@ class Arbitrator:
                 self._writer.put(name, wait)
 
     def _wake(self) -> None:
-        self._queue.add_after(THE_PASS, GATHERED)
+        self._queue.add_after(THE_PASS, rest_after(self._spent))
 
     async def _first_looked(self) -> None:
         try:
@@ -100,3 +110,8 @@ class Arbitrator:
                     await looked.wait()
         except TimeoutError:
             return
+
+
+def rest_after(spent: float) -> float:
+    """Seconds until the next pass, where the last one took so many."""
+    return max(GATHERED, min(REST * spent, LONGEST_REST))

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from herder.controllers.job.arbitrator import rest_after
 from herder.kube.client import Selection
 from herder.kube.errors import Unreachable
 from herder.kube.resources import BUDGETS, DEPLOYMENTS, EVENTS, JOBS, PODS, REPLICA_SETS, UNAVAILABLE_BUDGETS, Key
@@ -147,6 +148,11 @@ def test_a_job_begins_when_the_rollout_of_its_workload_is_over() -> None:
         assert await stage.begun() == ["a-0"]
 
     on_stage(story)
+
+
+@pytest.mark.parametrize(("spent", "rest"), [(0.0, 0.02), (0.001, 0.02), (0.1, 0.4), (5.0, 1.0)])
+def test_a_pass_that_took_long_is_not_followed_at_once_by_the_next(spent: float, rest: float) -> None:
+    assert rest_after(spent) == pytest.approx(rest)
 
 
 def test_a_limit_below_what_runs_admits_nobody_and_stops_nobody() -> None:
