@@ -97,7 +97,7 @@ class Arbitrator:
             self._writer.put(name, refused)
         for name, wait in decided.waiting.items():
             # Whether a pod is really gone finds out, and says, the controller of the job.
-            if wait.reason != reasons.WAITING_FOR_POD or not looked[name].pod_is_gone:
+            if wait.reason != reasons.WAITING_FOR_POD or not looked[name].is_left_alone:
                 self._writer.put(name, wait)
 
     def _wake(self) -> None:

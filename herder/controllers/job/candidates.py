@@ -51,7 +51,6 @@ Place = (
     | tuple[Literal["unknown budgets"], str]
 )
 By = TypeVar("By")
-ON_ITS_WAY_BACK = "the pod is on its way back to its ReplicaSet"
 
 
 class Looked(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +67,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     why_no_surge: str = ""
 
     @property
-    def pod_is_gone(self) -> bool:
-        """Or another one has its name. As far as the cache knows: the job's controller asks."""
+    def is_left_alone(self) -> bool:
+        """The pod is gone as far as the cache knows, or is being given back to its controller: the job's controller sees to it."""
         return self.pod is None
 
 
@@ -186,11 +185,10 @@ class Candidates:
         pod = self.pod_of(job)
         view = view_of(pod)
         unjudged, forbidden = self._judged(job)
+        if view is not None and is_given_back(job, view):
+            pod = view = None
         if pod is None or view is None:
             return Looked(job=stored, candidate=self._candidate(job, unjudged, forbidden), pod=pod)
-        if is_given_back(job, view):
-            back = msgspec.structs.replace(self._candidate(job, unjudged, forbidden), no_pod=ON_ITS_WAY_BACK)
-            return Looked(job=stored, candidate=back, pod=pod)
         instance = self._instance_of(pod)
         machine = is_machine(view, instance)
         workload = self._workloads.of(pod)

@@ -63,7 +63,7 @@ def _filtered(
         elif job.forbidden:
             refused[job.name] = Refused(reasons.FORBIDDEN_MIGRATE_POD, job.forbidden)
         elif job.pod is None:
-            held[job.name] = Wait(reasons.WAITING_FOR_POD, job.no_pod)
+            held[job.name] = Wait(reasons.WAITING_FOR_POD, "the pod could not be read")
         elif (never := _refused(snapshot, job.pod)) is not None:
             refused[job.name] = never
         else:

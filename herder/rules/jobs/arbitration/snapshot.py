@@ -46,9 +46,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     name: str
     created: float
-    # None: there is none to look at, and why. Such a job never passes.
+    # None: it could not be read. Such a job never passes.
     pod: CandidatePod | None
-    no_pod: str = "the pod could not be read"
     paused: bool = False
     # Why no job may be about this pod, as admission would say it by now; or which other job has it.
     forbidden: str = ""
