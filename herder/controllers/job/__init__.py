@@ -5,7 +5,7 @@ snapshot_builder.py  what a look sees; indexes.py finds the jobs that a change i
 writer.py            carries out what a look leads to; evictor.py ends the pod
 flow_control.py      how fast pods are evicted; gate.py how many jobs are looked at at once
 arbitrator.py        which jobs may begin: the pass over all that wait
-candidates.py        what it looks at, kept ready from caches; history.py what finished jobs tell
+candidates.py        what it looks at, kept ready from caches; looks.py one look at a job; history.py what finished jobs tell
 decisions.py         writes down what it decided
 second_look.py       the look right before a pod is disturbed
 workloads.py         the workload of a pod and its replicas, kept ready from caches

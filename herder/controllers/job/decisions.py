@@ -14,7 +14,8 @@ from herder.api.kinds import PodMigrationJob
 from herder.api.problems import shortened
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.hands import Hands
-from herder.controllers.job.candidates import Candidates, Looked
+from herder.controllers.job.candidates import Candidates
+from herder.controllers.job.looks import Looked
 from herder.controllers.job.metrics import ArbitrationMetrics
 from herder.kube.cache import Change, Stored, view_of
 from herder.kube.controller import DONE, Later, Result, Work
@@ -143,7 +144,7 @@ class DecisionWriter:
 
     def _admitted_status(self, job: PodMigrationJob, looked: Looked) -> Document | None:
         """None where the pod has gone meanwhile."""
-        pod, seen = self._candidates.pod_of(job), looked.candidate.pod
+        pod, seen = self._candidates.looks.pod_of(job), looked.candidate.pod
         view = view_of(pod)
         if view is None or seen is None or view.uid != seen.uid:
             return None

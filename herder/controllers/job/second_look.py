@@ -11,7 +11,8 @@ import msgspec
 from herder.api import reasons
 from herder.api.kinds import PodMigrationJob
 from herder.controllers.configuration import HerderConfig
-from herder.controllers.job.candidates import Candidates, Looked
+from herder.controllers.job.candidates import Candidates
+from herder.controllers.job.looks import Looked
 from herder.controllers.job.workloads import CACHED, Workloads
 from herder.kube.cache import Stored
 from herder.kube.errors import KubeError
@@ -29,18 +30,18 @@ class SecondLook:
 
     async def look(self, stored: Stored[PodMigrationJob]) -> Wait | Refused | None:
         job = stored.view
-        workload = self._candidates.look(stored, job).workload
+        workload = self._candidates.looks.look(stored, job).workload
         answer = await self._ask(workload) if workload is not None else None
         if isinstance(answer, Wait | Refused):
             return answer
         # Nothing is waited for from here on. What was asked about may be another one by now: then nothing is known of it.
-        looked = self._candidates.look(stored, job)
+        looked = self._candidates.looks.look(stored, job)
         if (looked.workload.id if looked.workload is not None else None) != (workload.id if workload is not None else None):
             return Wait(reasons.WAITING_FOR_WORKLOAD_LIMIT, "the pod's workload has become another one")
         return self._decide(job, looked, _asked(looked.state, answer) if looked.state is not None else None)
 
     def _decide(self, job: PodMigrationJob, looked: Looked, state: WorkloadState | None) -> Wait | Refused | None:
-        others = [self._candidates.as_migrating(one) for one in self._before(job)]
+        others = [self._candidates.looks.as_migrating(one) for one in self._before(job)]
         snapshot = ArbitrationSnapshot(
             # Where no more are to begin, those that run still end.
             config=msgspec.structs.replace(self._config.jobs(), enabled=True),
