@@ -26,9 +26,11 @@ from herder.rules.jobs.admission import is_unfinished, pod_of, why_not_movable
 from herder.rules.jobs.arbitration import ArbitrationSnapshot, Candidate, WorkloadState
 from herder.rules.jobs.arbitration.candidate import (
     candidate_pod,
+    claims_budgets,
     created_at,
     goes_on,
     is_aborted,
+    is_given_back,
     is_machine,
     meant_uid,
     migrating,
@@ -49,6 +51,7 @@ from herder.rules.jobs.budgets import (
     unavailable_budget_selector,
 )
 from herder.rules.jobs.execution.status import is_over, phase_of, status_of
+from herder.rules.jobs.execution.surge import needs_no_budget_yet
 from herder.rules.jobs.replicas import count_replicas, holds_guest, is_kept_off, pod_state
 from herder.rules.jobs.workload import (
     DAEMON_SET,
@@ -142,6 +145,13 @@ class Cluster:
         states = [state for one in pods if (state := pod_state(one)) is not None]
         return WorkloadState(workload, count_replicas(expected, states))
 
+    def deployment_of(self, state: WorkloadState | None) -> Deployment | None:
+        """The workload, where it is one."""
+        if state is None or state.workload.group_kind != DEPLOYMENT:
+            return None
+        found = self._kinds[DEPLOYMENT].get((state.workload.namespace, state.workload.name))
+        return found if found is not None and found.uid == state.workload.uid else None
+
     def asks_for_scale(self, pod: Pod) -> Asked | None:
         """Whose scale has to be read, where its workload is of a kind that nobody here knows."""
         if pod.controller is None:
@@ -191,10 +201,9 @@ def arbitration_snapshot(
 ) -> ArbitrationSnapshot:
     """Of all unfinished jobs, and of those that somebody is about to file, each with its pod."""
     jobs = cluster.everything.jobs
-    running = [job for job in jobs if phase_of(job) == "Running"]
+    running = [(job, _own(job, cluster)) for job in jobs if phase_of(job) == "Running"]
     waiting = [(job, _own(job, cluster)) for job in jobs if phase_of(job) == "Pending" and not is_aborted(job)]
-    found = [*(_own(job, cluster) for job in running), *(pod for _, pod in (*waiting, *filed))]
-    pods = {pod.uid: pod for pod in found if pod is not None}
+    pods = {pod.uid: pod for _, pod in (*running, *waiting, *filed) if pod is not None}
     states = {uid: state for uid, pod in pods.items() if (state := cluster.workload_of(pod)) is not None}
     others = _OtherJobs(jobs)
     return ArbitrationSnapshot(
@@ -203,9 +212,13 @@ def arbitration_snapshot(
             _candidate(job, pod, states.get(pod.uid) if pod is not None else None, cluster, config, others)
             for job, pod in (*waiting, *filed)
         ),
-        migrating=tuple(migrating(job, cluster.pod(job.spec.pod_ref.namespace, job.spec.pod_ref.name)) for job in running),
+        migrating=tuple(migrating(job, cluster.pod(job.spec.pod_ref.namespace, job.spec.pod_ref.name)) for job, _ in running),
         workloads={state.workload.id: state for state in states.values()},
-        budgets={uid: _budgets(pod, states.get(uid), cluster) for uid, pod in pods.items()},
+        budgets={
+            pod.uid: cluster.budgets_of(pod, states[pod.uid].workload if pod.uid in states else None)
+            for job, pod in (*running, *waiting, *filed)
+            if pod is not None and _needs_budgets(job, pod, states.get(pod.uid), cluster, config)
+        },
     )
 
 
@@ -255,6 +268,8 @@ def _candidate(
     )
     if pod is None:
         return candidate
+    if is_given_back(job, pod):
+        return msgspec.structs.replace(candidate, no_pod="the pod is on its way back to its ReplicaSet")
     instance = cluster.instance_of(pod)
     about = state.workload.id if state is not None else None
     never = why_not_movable(pod, config.evict_failed_bare_pods) or why_not_its_guest(pod, instance)
@@ -268,11 +283,13 @@ def _candidate(
     )
 
 
-def _budgets(pod: Pod, state: WorkloadState | None, cluster: Cluster) -> PodBudgets:
-    """None for a machine's: it is moved and not ended, whatever its own budget says."""
+def _needs_budgets(job: PodMigrationJob, pod: Pod, state: WorkloadState | None, cluster: Cluster, config: JobsConfig) -> bool:
+    """Not of a machine's, which is moved and not ended, nor of one whose replacement comes first."""
+    if phase_of(job) == "Running":
+        return claims_budgets(job, pod, config)
     if is_machine(pod, cluster.instance_of(pod)) or needs_no_budget(pod.status.phase, pod.being_deleted):
-        return PodBudgets()
-    return cluster.budgets_of(pod, state.workload if state is not None else None)
+        return False
+    return not needs_no_budget_yet(job, pod, cluster.deployment_of(state), config)
 
 
 def _targets(workload: Workload) -> tuple[Target, ...]:

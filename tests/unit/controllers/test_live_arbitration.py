@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from herder.api.labels import SURGE
 from herder.cli.job.cluster import read_cluster
 from herder.cli.job.reading import read_jobs
 from herder.kube.resources import DEPLOYMENTS, INSTANCES, JOBS, MACHINES, POOLS, REPLICA_SETS, STATEFUL_SETS, Key
 from herder.rules.jobs.arbitration import ArbitrationSnapshot, arbitrate
 from herder.rules.jobs.gather import arbitration_snapshot
+from herder.rules.workloads.templates import TEMPLATE_HASH
 from tests.unit.controllers.arbitration import Stage, on_stage
 from tests.unit.controllers.test_workloads import DOMAIN, LABELS, MACHINE, SELECTING
 
@@ -45,7 +47,11 @@ async def agreed(stage: Stage) -> ArbitrationSnapshot:
 
 async def owners(stage: Stage) -> None:
     """A pod of everything that keeps some."""
+    # Of the first one pods go before their replacements come, of the second afterwards.
     deployment = await stage.make(DEPLOYMENTS, "shop", {"replicas": 3, **SELECTING})
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    kept_up = await stage.make(DEPLOYMENTS, "kept", {"replicas": 1, "strategy": rolling, **SELECTING}, annotations={SURGE: "true"})
+    kept_below = await stage.make(REPLICA_SETS, "kept-1", {"replicas": 1, **SELECTING}, kept_up)
     below = await stage.make(REPLICA_SETS, "shop-1", {"replicas": 3, **SELECTING}, deployment)
     ordered = await stage.make(STATEFUL_SETS, "db", {"replicas": 2, "serviceName": "db", **SELECTING})
     kind = await stage.define("stranger.io", "Herd", scale=True)
@@ -57,17 +63,19 @@ async def owners(stage: Stage) -> None:
     machine = await stage.make(MACHINES, "guests-0", machine_spec, pool)
     instance = await stage.make(INSTANCES, "guests-0", DOMAIN, machine)
     await stage.make(MACHINES, "guests-1", {**MACHINE, "running": False}, pool)
-    for resource, name in ((DEPLOYMENTS, "shop"), (REPLICA_SETS, "shop-1"), (STATEFUL_SETS, "db"), (POOLS, "guests")):
+    sets = ((DEPLOYMENTS, "shop"), (REPLICA_SETS, "shop-1"), (DEPLOYMENTS, "kept"), (REPLICA_SETS, "kept-1"))
+    for resource, name in (*sets, (STATEFUL_SETS, "db"), (POOLS, "guests")):
         await stage.status(resource, name, {"observedGeneration": 1})
     for name, owner, ready in (
         ("shop-a", below, True),
         ("shop-b", below, False),
+        ("kept-a", kept_below, True),
         ("db-0", ordered, True),
         ("cow-0", strange, True),
         ("guest-0", instance, True),
         ("bare", None, True),
     ):
-        await stage.make_pod(name, owner, ready=ready, labels=LABELS)
+        await stage.make_pod(name, owner, ready=ready, labels={**LABELS, TEMPLATE_HASH: "1"})
     await stage.status(INSTANCES, "guests-0", {"phase": "Running", "launcherPodName": "guest-0"})
 
 
@@ -76,11 +84,12 @@ def test_of_every_kind_of_workload_the_same_is_read() -> None:
         await stage.settings("maxMigratingPerNode: 1\nevictLocalStoragePods: true")
         await owners(stage)
         await stage.budget(1)
-        await stage.file("shop-a", "shop-b", "db-0", "cow-0", "guest-0", paused=False)
+        await stage.file("shop-a", "shop-b", "kept-a", "db-0", "cow-0", "guest-0")
         for name in ("shop-b", "db-0"):
             await stage.person.patch(JOBS, Key("", name), {"metadata": {"annotations": {"herder.dev/migration-priority": "3"}}})
         read = await agreed(stage)
-        assert len(read.migrating) == 1 and len(read.pending) == 4
+        assert len(read.migrating) == 1 and len(read.pending) == 5
+        assert {name for name in ("shop-a", "kept-a") if read.budgets_of(stage.pod(name).uid).budgets} == {"shop-a"}
         reasons = {name: wait.reason for name, wait in arbitrate(read).waiting.items()}
         assert reasons == {one.name: await stage.reason(one.name) for one in read.pending}
 
