@@ -160,7 +160,8 @@ def _refusal(budget: Budget, pod: str, ready: bool, claimed: int) -> Refusal | N
     if budget.refusal is not None:
         return budget.refusal
     if budget.allowed is not None and budget.allowed <= claimed:
-        message = f"{budget.kind} {budget.name} allows {budget.allowed} to go, and {claimed} that it has not counted yet are to go"
+        going = f"{claimed} that it has not counted yet {'is' if claimed == 1 else 'are'} to go"
+        message = f"{budget.kind} {budget.name} allows {budget.allowed} to go, and {going}"
         return Refusal("Spent", message, budget.name)
     return None
 
