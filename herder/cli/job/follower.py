@@ -85,6 +85,9 @@ class JobsFollower:
             return Row(
                 pod_text(job), STATES[phase_of(job)], f"{phase_of(job)}: {status.message or status.reason or ''}".rstrip(": ")
             )
+        if status.phase is None:
+            # Whether anybody looks at it is said once that takes long.
+            return Row(pod_text(job), "waits", f"job {job.name} is filed")
         # A sentence that counts others may change all the time: what is news is its reason.
         step = f"{phase_of(job)} {status.reason or ''} {status.status or ''}"
         return Row(pod_text(job), STATES[phase_of(job)], f"{phase_of(job)}: {waits_for(job)[0]}", step=step)

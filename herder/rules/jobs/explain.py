@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from herder.api import reasons
+from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
 from herder.rules.jobs.arbitration import Arbitration, ArbitrationSnapshot, Candidate, CandidatePod, Migrating, arbitrate
@@ -58,6 +58,7 @@ CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
     reasons.WAITING_FOR_DISRUPTION_BUDGET: (
         "more of the workload's pods become ready",
         "a budget that allows more of them to go (`kubectl get pdb -n {namespace}`)",
+        f'annotation {labels.SURGE}: "true" on the Deployment, if it is one: then the replacement comes before the pod goes',
     ),
     reasons.ROLLOUT_IN_PROGRESS: ("the end of the rollout",),
     reasons.WAITING_FOR_FLOW_CONTROL: (f"a moment; evictQPS and evictBurst in {CONFIG} say how many are evicted at a time",),

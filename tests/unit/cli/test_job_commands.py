@@ -117,4 +117,5 @@ async def test_jobs_are_followed_until_all_are_over_and_those_that_failed_are_na
         assert str(refusal.value) == f"2 of 3 jobs did not move their pods: {made[1].name} (Timeout), {made[2].name} (deleted)"
         lines = capsys.readouterr().out.splitlines()
         assert "default/web-0: Succeed: pod default/web-0 is replaced" in lines
+        assert not any("no controller" in line for line in lines), "that is said of one that nobody has looked at for a while"
         assert f"default/web-2: job {made[2].name} was deleted, which aborts it" in lines
