@@ -266,10 +266,9 @@ def _candidate(
         unjudged=(status.message or "") if status.reason == reasons.WAITING_FOR_ADMISSION else "",
         forbidden=others.why_another(job),
     )
-    if pod is None:
+    # One that is on its way back to its ReplicaSet is left alone, as if it were not there.
+    if pod is None or is_given_back(job, pod):
         return candidate
-    if is_given_back(job, pod):
-        return msgspec.structs.replace(candidate, no_pod="the pod is on its way back to its ReplicaSet")
     instance = cluster.instance_of(pod)
     about = state.workload.id if state is not None else None
     never = why_not_movable(pod, config.evict_failed_bare_pods) or why_not_its_guest(pod, instance)

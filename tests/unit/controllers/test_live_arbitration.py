@@ -8,7 +8,7 @@ from typing import Any
 from herder.api.labels import SURGE
 from herder.cli.job.cluster import read_cluster
 from herder.cli.job.reading import read_jobs
-from herder.kube.resources import DEPLOYMENTS, INSTANCES, JOBS, MACHINES, POOLS, REPLICA_SETS, STATEFUL_SETS, Key
+from herder.kube.resources import DEPLOYMENTS, INSTANCES, JOBS, MACHINES, PODS, POOLS, REPLICA_SETS, STATEFUL_SETS, Key
 from herder.rules.jobs.arbitration import ArbitrationSnapshot, arbitrate
 from herder.rules.jobs.gather import arbitration_snapshot
 from herder.rules.workloads.templates import TEMPLATE_HASH
@@ -113,5 +113,19 @@ def test_what_jobs_before_say_and_pods_that_are_gone_are_read_alike() -> None:
         read = await agreed(stage)
         told = {one.name: (one.failures, one.deschedulings, one.paused) for one in read.pending}
         assert told == {"again-web-0": (1, 1, False), "again-web-2": (0, 1, False), "again-web-3": (0, 1, True)}
+
+    on_stage(story)
+
+
+def test_a_pod_on_its_way_back_to_its_replica_set_is_left_alone_by_both() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.settings("maxMigratingGlobally: 0")
+        owner = await stage.web(2)
+        await stage.file("web-0")
+        await stage.set_status("web-0", phase="Pending", workloadRef={key: owner[key] for key in ("kind", "name", "uid")})
+        let_go = {"metadata": {"ownerReferences": [{**owner, "controller": False}]}}
+        await stage.person.patch(PODS, Key("default", "web-0"), let_go)
+        [candidate] = (await agreed(stage)).pending
+        assert candidate.pod is None and candidate.forbidden == ""
 
     on_stage(story)
