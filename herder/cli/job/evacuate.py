@@ -79,7 +79,7 @@ async def evacuate(
         raise Refusal("-o: is for --plan, which alone has an answer; without it jobs are filed", WRONG_USE)
     if plan and (wait or timeout is not None):
         raise Refusal("--plan changes nothing, so there is nothing to wait for; leave out --wait and --timeout", WRONG_USE)
-    wanted = Wanted(mode, f"{ttl:g}s" if ttl is not None else None)
+    wanted = Wanted(mode, written_time(ttl) if ttl is not None else None)
     async with connected(where) as (client, namespace):
         selected = await select(client, pods, selector or "", node or "", namespace if not node else where.namespace or "")
         planned, filings = await planned_evacuation(client, selected, wanted)
@@ -106,6 +106,11 @@ async def planned_evacuation(client: Client, selected: list[Selected], wanted: W
     return plan_evacuation(
         filings, seen.cluster, seen.config, places, limits_known=seen.limits_known, unknown=(*seen.unknown, *unknown)
     )
+
+
+def written_time(seconds: float) -> str:
+    """As the API takes it: never with an exponent."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
 
 
 def plan_text(plan: EvacuationPlan) -> list[Part]:

@@ -9,7 +9,7 @@ from herder.cli.asking import Refusal
 from herder.kube.client import Client, Selection
 from herder.kube.errors import Forbidden, NotFound
 from herder.kube.resources import JOBS, PODS, RESERVATIONS, Key
-from herder.rules.jobs.shown import pod_text, reservation_of
+from herder.rules.jobs.shown import GONE, pod_text, reservation_of
 
 MOST_NAMED = 10
 
@@ -46,14 +46,15 @@ async def pod_named_by(client: Client, job: PodMigrationJob) -> Pod | None:
         return None
 
 
-async def reservation_used_by(client: Client, job: PodMigrationJob) -> ReservationView | None:
+async def reservation_used_by(client: Client, job: PodMigrationJob) -> tuple[ReservationView | None, str]:
+    """And why it is not there, where that is so."""
     name = reservation_of(job)
     if not name:
-        return None
+        return None, ""
     try:
-        return await client.find(RESERVATIONS, Key("", name))
+        return await client.find(RESERVATIONS, Key("", name)), GONE
     except Forbidden:
-        return None
+        return None, "you may not read reservations"
 
 
 async def read_reservations(client: Client) -> dict[str, ReservationView]:

@@ -27,8 +27,9 @@ async def status(where: Where, name: str, output: Format | None) -> None:
 
     async with connected(where) as (client, _):
         found = await read_job(client, name)
-        pod, reservation = await pod_named_by(client, found), await reservation_used_by(client, found)
-        show(job_report(found, pod, reservation, RealWorld().now()), report_text, output)
+        reservation, why_none = await reservation_used_by(client, found)
+        pod = await pod_named_by(client, found)
+        show(job_report(found, pod, reservation, RealWorld().now(), why_none), report_text, output)
 
 
 def report_text(report: JobReport) -> list[Part]:

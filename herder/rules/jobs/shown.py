@@ -16,6 +16,7 @@ from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import CONDITIONS, is_over, phase_of, running_seconds, status_of
 from herder.rules.plans import find, text_of
 
+GONE = "it is not there any more"
 NOBODY_LOOKED = "no controller has looked at it yet"
 # What a job that runs is about to do, where it says nothing itself.
 _BEGINS = {
@@ -168,8 +169,10 @@ def unmet(job: PodMigrationJob) -> Condition | None:
     return next((one for one in found if one is not None and one.status != "True"), None)
 
 
-def job_report(job: PodMigrationJob, pod: Pod | None, reservation: ReservationView | None, now: float) -> JobReport:
-    """`pod`: what has the pod's name now."""
+def job_report(
+    job: PodMigrationJob, pod: Pod | None, reservation: ReservationView | None, now: float, why_none: str = GONE
+) -> JobReport:
+    """`pod`: what has the pod's name now. `why_none`: what is said of a reservation that the job names and that was not found."""
     status = status_of(job)
     waiting, since = waits_for(job)
     return JobReport(
@@ -194,7 +197,7 @@ def job_report(job: PodMigrationJob, pod: Pod | None, reservation: ReservationVi
         started=_text(status.start_time),
         completed=_text(status.completion_time),
         conditions=tuple(_condition(one) for kind in CONDITIONS if (one := find(status.conditions, kind)) is not None),
-        reservation=_reservation(job, reservation),
+        reservation=_reservation(job, reservation, why_none),
         migration=_name(status.migration_ref),
         replacement=_name(status.pod_ref),
         can=what_one_can_do(job, meant_pod(job, pod)),
@@ -238,7 +241,7 @@ def _condition(one: Condition) -> ConditionRow:
     return ConditionRow(one.type, one.status, one.reason or "", _text(one.last_transition_time), one.message or "")
 
 
-def _reservation(job: PodMigrationJob, found: ReservationView | None) -> ReservationRow | None:
+def _reservation(job: PodMigrationJob, found: ReservationView | None, why_none: str) -> ReservationRow | None:
     name = reservation_of(job)
     if not name:
         return None
@@ -246,7 +249,7 @@ def _reservation(job: PodMigrationJob, found: ReservationView | None) -> Reserva
         # One that was given back is made again when the job runs again.
         if phase_of(job) == "Pending":
             return None
-        return ReservationRow(name, "", "", False, "it is not there any more")
+        return ReservationRow(name, "", "", False, why_none)
     status = found.status
     is_open = status.phase == "Available" and not found.spec.unschedulable
     return ReservationRow(name, status.phase or "Pending", status.node_name or "", is_open, status.message or "")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from herder.api.duration import parse_seconds
 from herder.api.labels import ABORT
 from herder.cli.asking import Refusal
 from herder.cli.job.control import ask
-from herder.cli.job.evacuate import file_all, planned_evacuation
+from herder.cli.job.evacuate import file_all, planned_evacuation, written_time
 from herder.cli.job.explain import explain_job_now
 from herder.cli.job.follower import follow
 from herder.cli.job.listing import listed
@@ -59,6 +60,11 @@ async def test_the_configuration_of_the_cluster_decides_the_plan(tmp_path: Path)
         await stage.client.create(CONFIG_MAPS, settings, "herder-system")
         plan, _ = await planned(stage, selector="app=web")
         assert [row.waits for row in plan.jobs] == ["", "", "WaitingForNodeLimit"]
+
+
+@pytest.mark.parametrize(("seconds", "written"), [(0.0, "0s"), (90.0, "90s"), (0.5, "0.5s"), (1_231_200.0, "1231200s")])
+def test_a_time_is_written_as_the_api_takes_it(seconds: float, written: str) -> None:
+    assert written_time(seconds) == written and parse_seconds(written) == seconds
 
 
 async def test_pods_are_named_or_picked_and_who_picks_none_is_told(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_the_status_of_a_finished_job_says_how_it_ended_and_how_to_try_again() -
 
 def test_a_reservation_that_is_gone_is_said_to_be_gone() -> None:
     assert "reservation room: it is not there any more" in shown(RESERVING, POD, None)
+    told = job_report(RESERVING, POD, None, NOW, "you may not read reservations").reservation
+    assert told is not None and told.message == "you may not read reservations"
 
 
 # --- wishes ----------------------------------------------------------------------------------------------------------------------
