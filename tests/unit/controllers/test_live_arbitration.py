@@ -99,11 +99,11 @@ def test_of_every_kind_of_workload_the_same_is_read() -> None:
 def test_what_jobs_before_say_and_pods_that_are_gone_are_read_alike() -> None:
     async def story(stage: Stage) -> None:
         await stage.settings("maxMigratingGlobally: 0")
-        await stage.web(4)
+        owner = await stage.web(4)
         await stage.file("web-0", "web-1")
         for name, phase in (("web-0", "Failed"), ("web-1", "Succeed")):
             status = {"podUID": stage.pod(name).uid, "completionTime": "2026-01-01T00:00:00Z"}
-            about = {"workloadRef": {"kind": "ReplicaSet", "namespace": "default", "uid": stage.pod("web-0").controller.uid}}
+            about = {"workloadRef": {"kind": "ReplicaSet", "namespace": "default", "uid": owner["uid"]}}
             await stage.set_status(name, phase=phase, **status, **about)
         for pod in ("web-0", "web-2", "web-3"):
             reference = {"namespace": "default", "name": pod}
