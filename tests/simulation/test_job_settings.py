@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from herder.kube.resources import JOBS, PODS, RESERVATIONS, Key
+from herder.kube.resources import BUDGETS, JOBS, PODS, RESERVATIONS, Key
 from tests.simulation.cluster import CONTROLLERS, node
 from tests.simulation.jobs.cluster import Cluster, in_cluster
 
@@ -129,11 +129,7 @@ def test_evictions_come_no_faster_than_the_settings_say() -> None:
     async def story(cluster: Cluster) -> None:
         await cluster.settings('evictQPS: "0.1"\nevictBurst: 1\nmaxMigratingPerNode: 100')
         pods = [(await cluster.deploy(name, 1))[0] for name in ("a", "b", "c", "d")]
-        went: list[float] = []
-        clock = cluster.simulation.loop.time
-        cluster.simulation.server.listeners.append(
-            lambda change: went.append(clock()) if change.table == "pods" and change.kind == "DELETED" else None
-        )
+        went = _ends_of_pods(cluster)
         for number, pod in enumerate(pods):
             await cluster.file(f"job-{number}", pod, mode="EvictDirectly")
         await asyncio.sleep(15)
@@ -146,6 +142,41 @@ def test_evictions_come_no_faster_than_the_settings_say() -> None:
         assert all(later - earlier > 9.9 for earlier, later in itertools.pairwise(went)), went
 
     in_cluster(story)
+
+
+def test_evictions_that_budgets_held_back_do_not_come_all_at_once() -> None:
+    """A turn that could not be used is over: whoever waited has no claim to go together with all the others."""
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.settings('evictQPS: "0.1"\nevictBurst: 1\nmaxMigratingPerNode: 100')
+        names = ("a", "b", "c", "d")
+        pods = [(await cluster.deploy(name, 1))[0] for name in names]
+        for name, pod in zip(names, pods, strict=True):
+            await cluster.file(name, pod, mode="EvictDirectly")
+        await asyncio.sleep(5)
+        for name in names:
+            budget = {"selector": {"matchLabels": {"app": name}}, "maxUnavailable": 0}
+            await cluster.client.create(BUDGETS, {"metadata": {"name": name, "namespace": "default"}, "spec": budget})
+        went = _ends_of_pods(cluster)
+        await asyncio.sleep(60)
+        assert (await cluster.statuses(), went) == (dict.fromkeys(names, ("Running", "WaitingForDisruptionBudget")), [])
+        for name in names:
+            await cluster.client.patch(BUDGETS, Key("default", name), {"spec": {"maxUnavailable": 1}})
+        await asyncio.sleep(120)
+        assert len(went) == 4
+        assert all(later - earlier > 9.9 for earlier, later in itertools.pairwise(went)), went
+
+    in_cluster(story)
+
+
+def _ends_of_pods(cluster: Cluster) -> list[float]:
+    """When pods are gone, from now on."""
+    went: list[float] = []
+    clock = cluster.simulation.loop.time
+    cluster.simulation.server.listeners.append(
+        lambda change: went.append(clock()) if change.table == "pods" and change.kind == "DELETED" else None
+    )
+    return went
 
 
 @pytest.mark.parametrize("policy", ["Eviction", "Delete"])

@@ -17,7 +17,7 @@ class FlowControl:
         self._clock = asyncio.get_running_loop().time
         self._rate = _rate(config())
         self._bucket = Bucket(self._rate, self._clock(), empty=True)
-        # By the uid of a job: when its turn is. It keeps it, whatever it waits for meanwhile.
+        # By the uid of a job: when its turn is. It keeps it until something holds it right then.
         self._turns: dict[str, float] = {}
 
     def wait(self, uid: str) -> float:

@@ -165,6 +165,8 @@ class PodMigrationJobs:
         """Everything is looked at again right before, and there is a pace for all of them together."""
         held = await self.arbitrator.look_again(stored)
         if held is not None:
+            # Its turn is over: those that were held together are not to go together.
+            self._flow.done(stored.uid)
             if held.reason == reasons.WAITING_FOR_DISRUPTION_BUDGET:
                 self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
             return held_plan(snapshot, held, self._world.now())
