@@ -22,6 +22,8 @@ _CHANCE = frozenset(
         labels.RESUME,
         # Numbers are of the moment in which somebody looked; of one that has succeeded the last may not have come.
         *("bytesPerSecond", "dirtyBytesPerSecond", "estimatedSecondsLeft", "transferredBytes", "downtimeMs"),
+        # So is the time that a job has run before it was paused.
+        "runningSeconds",
     }
 )
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -59,6 +61,9 @@ def normalised(raw: bytes) -> Json:
         # In how many steps it came to its size is chance: who looks late takes fewer.
         document["metadata"].pop("generation", None)
         document.get("status", {}).pop("observedGeneration", None)
+    if document["kind"] == "PodMigrationJob" and document.get("status", {}).get("reason") == "MissingPod":
+        # Whether its pod was gone, or just going, when somebody looked.
+        document["status"].pop("message", None)
     return document
 
 

@@ -87,8 +87,8 @@ def _one(resource: Resource[Any]) -> Step:
 
 MOVED = scenario("moved", _one(DEPLOYMENTS), file("a"), expect=ended(1, a="Succeed"))
 RETURNED = scenario("returned under its name", _one(STATEFUL_SETS), file("a"), expect=ended(1, a="Succeed"))
-EVICTED = scenario("evicted directly", _one(DEPLOYMENTS), file("a", mode="EvictDirectly"), expect=ended(1, a="Succeed"))
-# With one node there is no other place.
+# With one node there is no other place, for who is evicted directly and for who looks for room.
+EVICTED = scenario("evicted directly", _one(DEPLOYMENTS), file("a", mode="EvictDirectly"), expect=ended(1, a="Succeed"), nodes=1)
 GIVEN_UP = scenario(
     "paused, resumed and given up",
     _one(DEPLOYMENTS),
