@@ -190,14 +190,11 @@ def _apart() -> Json:
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-@pytest.mark.parametrize("gone", ["deleted", "cordoned", "tainted"])
+@pytest.mark.parametrize("gone", ["deleted", "cordoned"])
 async def test_a_node_that_goes_between_the_room_and_the_eviction_is_replaced_by_another(stage: Stage, gone: str) -> None:
     web, job, node = await stage.about_to_evict()
     if gone == "cordoned":
         await stage.cordon(node)
-    elif gone == "tainted":
-        taints = [*(await stage.api.get(NODES, node)).ok["spec"]["taints"], {"key": "away", "effect": "NoSchedule"}]
-        (await stage.api.patch(NODES, node, {"spec": {"taints": taints}})).ok  # noqa: B018
     else:
         (await stage.api.patch(NODES, node, {"metadata": {"finalizers": None}})).ok  # noqa: B018
         (await stage.api.delete(NODES, node)).ok  # noqa: B018

@@ -7,7 +7,7 @@ bind answered 500 but done, then leader change              unit/scheduler/test_
 bound pod seen before, or after, the reservation's status   test_reservation_first.py, unit/rules/reservations/test_ledger.py
 scheduler restart between bind and status                   test_jobs.py (CrashAfter)
 reservation deleted while a bind is under way               unit/scheduler/test_reservations.py, tests/jobs/test_room.py
-node deleted, cordoned, tainted before the eviction         tests/jobs/test_room.py
+node deleted, cordoned, tainted before the eviction         tests/jobs/test_room.py, unit/scheduler/test_reservations.py
 replacement prefers the emptied old node                    tests/jobs/test_room.py
 spread, anti-affinity, claims only without the old pod      unit/scheduler/test_reservations.py, unit/rules/reservations
 StatefulSet pod recreated under its name before eviction    tests/jobs/test_eviction.py
