@@ -101,10 +101,20 @@ def _without(snapshot: JobSnapshot) -> Room:
 
 def _own(snapshot: JobSnapshot, reservation: ReservationView) -> Room:
     created = condition(reasons.RESERVATION_CREATED, True, reasons.RESERVATION_CREATED)
-    if is_finished(reservation) or snapshot.takers or reservation.being_deleted:
+    if reservation.being_deleted:
+        return _going(snapshot, reservation)
+    if is_finished(reservation) or snapshot.takers:
         # Somebody was faster, or it was left over from before a pause: it is made anew.
         return Room(plan=JobPlan(delete_reservation=Delete(reservation.name, reservation.uid)))
     return _placed(snapshot, reservation, (created,))
+
+
+def _going(snapshot: JobSnapshot, reservation: ReservationView) -> Room:
+    """Somebody deleted it; or we did, before a pause, and then another one is made once it is gone. Either may take long: whoever
+    has a finalizer on it decides."""
+    if not has(snapshot.job, reasons.RESERVATION_CREATED):
+        return Room(plan=NOTHING)
+    return Room(failure=(reasons.MISSING_RESERVATION, f"Reservation {reservation.name} was deleted before the pod was evicted"))
 
 
 def _given(snapshot: JobSnapshot, reservation: ReservationView) -> Room:

@@ -106,6 +106,23 @@ def test_a_reservation_that_somebody_deleted_before_the_eviction_fails_the_job()
     assert stage.old is not None and "deletionTimestamp" not in stage.old["metadata"]
 
 
+def test_a_reservation_that_is_being_deleted_is_not_deleted_again_and_again() -> None:
+    """Somebody else's finalizer may hold it for as long as they like."""
+    stage = Stage().admit()
+    stage.look()
+    assert stage.reservation is not None
+    stage.reservation["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    for _ in range(2):
+        plan = stage.look()
+        assert plan.delete_reservation is None and plan.create_reservation is None and plan.next_look not in (0, 0.0)
+    assert stage.phase == "Running", "it was left over from before a pause, and is made anew"
+    del stage.reservation["metadata"]["deletionTimestamp"]
+    stage.look()
+    stage.reservation["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    stage.look()
+    assert (stage.phase, stage.reason) == ("Failed", "MissingReservation")
+
+
 def test_room_on_the_pods_own_node_is_none() -> None:
     stage = Stage().admit()
     stage.look()
