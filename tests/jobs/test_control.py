@@ -124,6 +124,7 @@ async def test_a_job_that_finds_no_room_in_its_time_says_why_and_gives_up(stage:
 
 async def test_a_pod_that_has_no_node_yet_gets_room_and_nothing_is_evicted(stage: Stage) -> None:
     await stage.tight()
+    await stage.herd.eventually(lambda: _is_rolled_out(stage))
     await stage.herd.patch("web", {"spec": {"replicas": 2}}, DEPLOYMENTS)
 
     async def waiting() -> Json:
@@ -140,3 +141,8 @@ async def test_a_pod_that_has_no_node_yet_gets_room_and_nothing_is_evicted(stage
     assert placed["metadata"]["uid"] == pod["metadata"]["uid"] == done["status"]["podRef"]["uid"]
     assert done["status"]["nodeName"] == node_of(placed)
     assert "Eviction" not in [one["type"] for one in done["status"]["conditions"]]
+
+
+async def _is_rolled_out(stage: Stage) -> bool:
+    """Scaled before it says so, it would be in the middle of a rollout until the pod that waits is there."""
+    return (await stage.api.get(DEPLOYMENTS, "web", stage.namespace)).ok.get("status", {}).get("availableReplicas") == 1
