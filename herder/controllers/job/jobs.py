@@ -22,13 +22,13 @@ from herder.controllers.job.job_metrics import JobMetrics
 from herder.controllers.job.snapshot_builder import SnapshotBuilder
 from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
-from herder.controllers.job.writer import NotMade, Writer
+from herder.controllers.job.writer import NotEvicted, NotMade, Writer
 from herder.controllers.reservations import taken_reservations
 from herder.kube.cache import Change, Stored
 from herder.kube.controller import DONE, Later, Result
 from herder.kube.discovery import Discovery
 from herder.kube.enqueue import enqueue
-from herder.kube.errors import ApiStatusError, Conflict, ServerFailed, TooManyRequests, Unreadable
+from herder.kube.errors import ApiStatusError, ServerFailed, TooManyRequests, Unreadable
 from herder.kube.kit import Kit, Runs, Together
 from herder.kube.queue import Queue
 from herder.kube.resources import INSTANCES, JOBS, MIGRATIONS, PODS, REPLICA_SETS, RESERVATIONS, STATEFUL_SETS, Key
@@ -151,10 +151,8 @@ class PodMigrationJobs:
         except NotMade as error:
             told = str(error)
             return await self._refuse(stored, snapshot, lambda now: reservation_refused(now, told, self._world.now()))
-        except ApiStatusError as error:
-            if not plan.paced or isinstance(error, Conflict):
-                raise
-            return await self._eviction_refused(stored, snapshot, error)
+        except NotEvicted as refusal:
+            return await self._eviction_refused(stored, snapshot, refusal.error)
         self._after(stored, plan)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
 

@@ -8,7 +8,7 @@ from herder.controllers.hands import Hands, InTheWay
 from herder.controllers.job.evictor import Evictor
 from herder.kube.cache import Stored
 from herder.kube.client import STRATEGIC_PATCH
-from herder.kube.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from herder.kube.errors import AlreadyExists, ApiStatusError, Conflict, Forbidden, Invalid, NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import JOBS, MIGRATIONS, PODS, RESERVATIONS, Key
 from herder.rules.jobs.execution.plan import JobPlan
@@ -21,6 +21,14 @@ REFUSALS = (Invalid, Forbidden, InTheWay)
 
 class NotMade(Exception):
     """The reservation of a job was refused."""
+
+
+class NotEvicted(Exception):
+    """The server has answered that the pod, or its guest, stays where it is. Not what any other write of the plan was answered."""
+
+    def __init__(self, error: ApiStatusError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Writer:
@@ -78,10 +86,16 @@ class Writer:
             await self._open(Key("", referred_to(stored.view)))
         for name, uid, patch in plan.patch_pods:
             await self._patch_pod(Key(stored.view.spec.pod_ref.namespace, name), uid, patch)
-        if plan.create_migration is not None:
-            await self._migrate(plan.create_migration)
-        if plan.evict is not None:
-            await self._evictor.evict(plan.evict)
+        try:
+            if plan.create_migration is not None:
+                await self._migrate(plan.create_migration)
+            if plan.evict is not None:
+                await self._evictor.evict(plan.evict)
+        except Conflict:
+            # Somebody else was faster: it is looked at again.
+            raise
+        except ApiStatusError as error:
+            raise NotEvicted(error) from error
 
     async def _open(self, key: Key) -> None:
         reservation = self._reservations.stored(key)
