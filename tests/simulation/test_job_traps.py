@@ -92,9 +92,7 @@ def test_a_refused_eviction_is_tried_again_and_takes_nothing_away_from_what_was_
             if not sent.call.path.endswith("/eviction") or len(refused) == 3:
                 return await go()
             refused.append(sent.call.path)
-            told = {"retryAfterSeconds": 1}
-            status = {"kind": "Status", "status": "Failure", "reason": "TooManyRequests", "message": "busy", "code": 429}
-            return Reply(429, msgspec.json.encode({**status, "apiVersion": "v1", "metadata": {}, "details": told}))
+            return _busy()
 
         cluster.simulation.wire(CONTROLLERS).around.append(refuse)
         await cluster.file("a", pod)
@@ -105,6 +103,41 @@ def test_a_refused_eviction_is_tried_again_and_takes_nothing_away_from_what_was_
         (job,) = (await cluster.client.list(JOBS)).items
         assert set(_conditions(job).values()) == {"True"}
         assert (await cluster.statuses(), len(refused)) == ({"a": ("Succeed", "")}, 3)
+
+    in_cluster(story)
+
+
+def _busy() -> Reply:
+    status = {"kind": "Status", "status": "Failure", "reason": "TooManyRequests", "message": "busy", "code": 429}
+    return Reply(429, msgspec.json.encode({**status, "apiVersion": "v1", "metadata": {}, "details": {"retryAfterSeconds": 1}}))
+
+
+def test_a_status_that_could_not_be_written_is_no_refused_eviction() -> None:
+    """It is written right before the pod is evicted: what that was answered says nothing about the pod."""
+
+    async def story(cluster: Cluster) -> None:
+        (pod,) = await cluster.deploy("web", 1)
+        refused: list[str] = []
+
+        async def refuse(sent: Sent, go: Go) -> Reply:
+            if b"Evicting" not in (sent.call.body or b"") or not sent.call.path.endswith("/a/status") or refused:
+                return await go()
+            refused.append(sent.call.path)
+            return _busy()
+
+        cluster.simulation.wire(CONTROLLERS).around.append(refuse)
+        await cluster.file("a", pod)
+        await asyncio.sleep(30)
+        (job,) = (await cluster.client.list(JOBS)).items
+        reached = {
+            "ReservationCreated",
+            "ReservationScheduled",
+            "Eviction",
+            "PodScheduled",
+            "PodBoundReservation",
+            "ReservationBound",
+        }
+        assert (len(refused), _conditions(job)) == (1, dict.fromkeys(reached, "True"))
 
     in_cluster(story)
 
