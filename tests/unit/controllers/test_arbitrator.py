@@ -27,7 +27,7 @@ def test_a_job_is_let_begin_and_the_next_one_of_its_workload_waits_until_it_is_o
         assert (first.workload_ref.kind, first.controller_ref.name) == ("ReplicaSet", "web")
         assert (second.phase, second.reason) == ("Pending", "WaitingForWorkloadLimit")
         assert second.waiting_since is not None and second.start_time is None
-        assert "1 of 3 pods of ReplicaSet default/web migrate, and 1 may at once" in (second.message or "")
+        assert "1 of 3 pods of ReplicaSet default/web migrating, and 1 may at once" in (second.message or "")
         await stage.over("web-0")
         assert await stage.begun() == ["web-1"]
         listed = await stage.person.list(EVENTS, Selection())

@@ -118,7 +118,7 @@ def test_a_limit_of_one_still_admits_one_and_one_that_was_lowered_admits_none() 
     assert decided(job("a", node="n"), max_migrating_per_node=1).admitted == ("a",)
     runs = tuple(running(name, node="n") for name in "xyz")
     found = decided(job("a", node="n"), migrating=runs, max_migrating_per_node=1)
-    assert found.waiting["a"].message == "3 pods leave node n, and maxMigratingPerNode is 1"
+    assert found.waiting["a"].message == "3 pods are leaving node n, and maxMigratingPerNode is 1"
 
 
 def test_unset_limits_of_a_workload_follow_the_seeds_formula() -> None:

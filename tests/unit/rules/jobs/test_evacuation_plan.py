@@ -50,7 +50,7 @@ def test_the_first_two_of_a_node_begin_at_once_and_the_limit_holds_the_third() -
     pods = [web_pod(f"web-{number}") for number in range(4)]
     plan, _ = planned(cluster(*pods, web_pod("web-9", node="b")), pods[:3])
     assert told(plan) == [("web-0", "b", ""), ("web-1", "b", ""), ("web-2", "b", "WaitingForNodeLimit")]
-    assert plan.jobs[2].why == "2 pods leave node a, and maxMigratingPerNode is 2"
+    assert plan.jobs[2].why == "2 pods are leaving node a, and maxMigratingPerNode is 2"
     assert [row.order for row in plan.jobs] == [1, 2, 3]
 
 
@@ -190,5 +190,5 @@ def test_the_plan_is_a_table_and_below_it_those_that_stay() -> None:
     lines = plain(plan_text(plan))
     assert lines[0].split() == ["POD", "FROM", "TO", "BEGINS", "WHY"]
     assert lines[1].split() == ["1", "shop/web-0", "a", "b", "at", "once"]
-    assert lines[2].endswith("waits     WaitingForNodeLimit: 1 pods leave node a, and maxMigratingPerNode is 1")
+    assert lines[2].endswith("waits     WaitingForNodeLimit: 1 pod is leaving node a, and maxMigratingPerNode is 1")
     assert lines[4:6] == ["These stay:", "POD         NODE   WHY"] and lines[6].startswith("shop/bare   a")

@@ -32,7 +32,7 @@ def test_the_limit_that_holds_a_job_is_named_with_who_uses_it_up_and_what_would_
     held = job("c", "web-2", "Pending", reason="WaitingForNodeLimit", waitingSince=LATER)
     found = explained("c", running("a", "web-0"), running("b", "web-1"), held)
     assert (found.reason, found.since) == ("WaitingForNodeLimit", LATER)
-    assert found.message == "2 pods leave node a, and maxMigratingPerNode is 2"
+    assert found.message == "2 pods are leaving node a, and maxMigratingPerNode is 2"
     assert [(row.job, row.evicted) for row in found.holders] == [("a", False), ("b", False)]
     assert any("maxMigratingPerNode" in one for one in found.changes)
     assert (found.place, found.of) == (1, 1)
@@ -120,7 +120,7 @@ def test_the_explanation_reads_from_the_limit_to_what_would_change_it() -> None:
     lines = plain(explanation_text(explained("second", *jobs, max_migrating_per_node=1)))
     assert lines[:3] == [
         "job second of pod shop/web-1: Pending",
-        "WaitingForNodeLimit: 1 pods leave node a, and maxMigratingPerNode is 1",
+        "WaitingForNodeLimit: 1 pod is leaving node a, and maxMigratingPerNode is 1",
         "It is number 2 of 2 that wait for their turn.",
     ]
     assert lines[4:7][0] == "Ahead of it:" and lines[6].split()[:2] == ["first", "shop/web-0"]

@@ -21,7 +21,7 @@ class GlobalLimit(Limit):
         most = self.config.max_migrating_globally
         if most is None or self._migrating < most:
             return None
-        return Wait(reasons.WAITING_FOR_GLOBAL_LIMIT, f"{self._migrating} pods migrate, and maxMigratingGlobally is {most}")
+        return Wait(reasons.WAITING_FOR_GLOBAL_LIMIT, f"{_pods(self._migrating)} migrating, and maxMigratingGlobally is {most}")
 
 
 class NodeLimit(Limit):
@@ -38,7 +38,7 @@ class NodeLimit(Limit):
         most, now = self.config.max_migrating_per_node, self._migrating[pod.node]
         if not pod.node or now < most:
             return None
-        return Wait(reasons.WAITING_FOR_NODE_LIMIT, f"{now} pods leave node {pod.node}, and maxMigratingPerNode is {most}")
+        return Wait(reasons.WAITING_FOR_NODE_LIMIT, f"{_pods(now)} leaving node {pod.node}, and maxMigratingPerNode is {most}")
 
 
 class NamespaceLimit(Limit):
@@ -53,5 +53,9 @@ class NamespaceLimit(Limit):
         most, now = self.config.max_migrating_per_namespace, self._migrating[pod.namespace]
         if most is None or now < most:
             return None
-        message = f"{now} pods of namespace {pod.namespace} migrate, and maxMigratingPerNamespace is {most}"
+        message = f"{_pods(now, f' of namespace {pod.namespace}')} migrating, and maxMigratingPerNamespace is {most}"
         return Wait(reasons.WAITING_FOR_NAMESPACE_LIMIT, message)
+
+
+def _pods(number: int, which: str = "") -> str:
+    return f"{number} pod{which} is" if number == 1 else f"{number} pods{which} are"

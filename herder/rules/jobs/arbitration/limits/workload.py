@@ -48,7 +48,7 @@ class WorkloadLimit(_PerWorkload):
         now = len([*self.migrating(pod)])
         if now < most:
             return None
-        message = f"{now} of {state.workload.replicas} pods of {_told(state)} migrate, and {most} may at once"
+        message = f"{now} of {state.workload.replicas} pods of {_told(state)} migrating, and {most} may at once"
         return Wait(reasons.WAITING_FOR_WORKLOAD_LIMIT, message)
 
 
