@@ -9,6 +9,7 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.kinds import PodMigrationJob
 from herder.api.kinds.pod_migration_job import JobStrategy
+from herder.api.problems import shortened
 from herder.rules.jobs.arbitration.arbitrate import Refused
 from herder.rules.jobs.arbitration.limits import Wait
 from herder.rules.jobs.execution import room
@@ -42,6 +43,7 @@ STRATEGIES: Final[dict[JobStrategy, Strategy]] = {
 }
 # A budget that refuses is asked again: at once when it changes, and in any case after this time.
 BUDGET_EVERY: Final = 10.0
+LONGEST_ANSWER: Final = 1024
 # Whether anybody is still to take the room of a job that is over.
 ROOM_EVERY: Final = 30.0
 
@@ -95,7 +97,7 @@ def waiting_plan(snapshot: JobSnapshot, reason: str, message: str, seconds: floa
 
 def eviction_refused(snapshot: JobSnapshot, message: str, now: float, *, budget: bool, final: bool, retry: float) -> JobPlan:
     """The server did not evict the pod. `budget`: one has no disruption left; `final`: the same would be refused for ever."""
-    reason = reasons.WAITING_FOR_DISRUPTION_BUDGET if budget else reasons.FAILED_EVICT
+    reason, message = reasons.WAITING_FOR_DISRUPTION_BUDGET if budget else reasons.FAILED_EVICT, _answered(message)
     told = evicting(message) if budget else condition(reasons.EVICTION, False, reasons.FAILED_EVICT, message)
     if final:
         return fail(snapshot, reasons.FAILED_EVICT, message, now, conditions=(told,))
@@ -105,8 +107,14 @@ def eviction_refused(snapshot: JobSnapshot, message: str, now: float, *, budget:
 
 
 def reservation_refused(snapshot: JobSnapshot, message: str, now: float) -> JobPlan:
+    message = _answered(message)
     told = condition(reasons.RESERVATION_CREATED, False, reasons.FAILED_CREATE_RESERVATION, message)
     return fail(snapshot, reasons.FAILED_CREATE_RESERVATION, message, now, conditions=(told,))
+
+
+def _answered(message: str) -> str:
+    """Whoever has a say in what a server answers may say a lot, and a status has an end."""
+    return shortened(message, LONGEST_ANSWER)
 
 
 def _running(snapshot: JobSnapshot, now: float) -> JobPlan:

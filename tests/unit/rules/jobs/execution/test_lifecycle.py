@@ -206,6 +206,15 @@ def test_an_eviction_that_is_refused_says_so(budget: bool, final: bool, phase: s
     assert (stage.phase, stage.reason) == (phase, reason) and stage.conditions()["Eviction"] == ("False", told)
 
 
+def test_what_a_server_answers_at_length_is_shortened() -> None:
+    stage = Stage().admit()
+    stage.look()
+    stage.carry_out(eviction_refused(stage.snapshot(), "x" * 100_000, stage.now, budget=True, final=False, retry=3.0))
+    assert len(stage.status["message"]) <= 1025
+    stage.carry_out(reservation_refused(stage.snapshot(), "x" * 100_000, stage.now))
+    assert len(stage.status["message"]) <= 1025
+
+
 def test_an_eviction_that_was_refused_is_tried_again() -> None:
     stage = Stage().admit()
     stage.look()
