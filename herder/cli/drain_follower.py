@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -86,7 +86,10 @@ class Moves:
 
 
 class NodeFollower:
-    def __init__(self, client: Client, node: str, cluster: ClusterMigrationSettings, shown: Display) -> None:
+    def __init__(
+        self, client: Client, node: str, cluster: ClusterMigrationSettings, shown: Display, there: Iterable[Key] = ()
+    ) -> None:
+        """`there`: the guests that were on the node before it was marked."""
         self._client = client
         self._node = node
         self._cluster = cluster
@@ -96,7 +99,7 @@ class NodeFollower:
         self._progress: dict[str, MigrationProgress | None] = {}
         # Why no node can ever take it, of those that were there at the beginning.
         self._no_node: dict[Key, str] = {}
-        self._rows: dict[Key, Row] = {}
+        self._rows: dict[Key, Row] = {key: Row(f"{key.namespace}/{key.name}", "waits", "") for key in there}
 
     async def until_settled(self) -> list[Row]:
         """All rows, once each guest has left or cannot."""

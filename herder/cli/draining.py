@@ -45,9 +45,11 @@ async def drain(where: Where, node: str, plan: bool, output: Format | None, no_w
         if plan:
             show(await _plan(client, node), _plan_text, output)
             return
+        # Before the node is marked: a guest that is quick has left before anybody looks again, and counts all the same.
+        there = await _guests(client, node) if not no_wait else []
         await _taint(client, node, wanted=True)
         if not no_wait:
-            await _until_empty(client, node, chosen(timeout, PATIENCE))
+            await _until_empty(client, node, there, chosen(timeout, PATIENCE))
 
 
 @cli.command()
@@ -105,7 +107,14 @@ async def _moving(client: Client) -> dict[Key, VirtualMachineInstanceMigration]:
     return {Key(one.namespace, one.spec.vmi_name): one for one in listed if not finished(one)}
 
 
-async def _until_empty(client: Client, node: str, timeout: float | None) -> None:
+async def _guests(client: Client, node: str) -> list[Key]:
+    from herder.cli.drain_follower import guests_on
+    from herder.kube.resources import key_of
+
+    return [key_of(one) for one in await guests_on(client, node)]
+
+
+async def _until_empty(client: Client, node: str, there: list[Key], timeout: float | None) -> None:
     from herder.cli.drain_follower import NodeFollower
     from herder.cli.progress import display
 
@@ -116,7 +125,7 @@ async def _until_empty(client: Client, node: str, timeout: float | None) -> None
         return f"{said}. It goes on: `herder drain {node}` follows it again, `herder undrain {node}` ends it"
 
     with display() as shown:
-        follower = NodeFollower(client, node, cluster, shown)
+        follower = NodeFollower(client, node, cluster, shown, there)
         async with within(timeout, not_yet):
             rows = await follower.until_settled()
     stay = [row for row in rows if row.state == "stays"]

@@ -84,7 +84,9 @@ async def test_what_yaml_says_twice_is_told_by_its_line(api: Api, namespace: str
     listed = "\n  ".join(["strict decoding error: yaml: unmarshal errors:", *IN_LINES])
     assert plain([strict.message])[0].endswith(f'{listed}, unknown field "dta"')
     warned = await api.request("POST", path, YAML_TWICE, content_type=kind)
-    assert (warned.ok["data"], warned.ok["immutable"]) == ({"k": "c", "1": "y"}, False)
+    # A number and its text are two keys to YAML and one to JSON: which of the two counts, Kubernetes leaves to chance.
+    assert warned.ok["data"].pop("1") in ("x", "y")
+    assert (warned.ok["data"], warned.ok["immutable"]) == ({"k": "c"}, False)
     escaped = [line.replace('"', '\\"') for line in IN_LINES]
     assert plain(warned.warnings) == [*(f'299 - "{line}"' for line in escaped), '299 - "unknown field \\"dta\\""']
     silent = await api.request("POST", path, YAML_TWICE, content_type=kind, fieldValidation="Ignore", dryRun="All")
