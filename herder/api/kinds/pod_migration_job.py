@@ -205,8 +205,21 @@ class PodMigrationJobStatus(View, frozen=True, kw_only=True):
     workload_ref: Annotated[ObjectReference, doc("What the pod is a replica of.")] | None = None
     ttl: Annotated[Duration, doc("Time that the job runs with.")] | None = None
     waiting_since: Annotated[Time, doc("Since when the job is held by what reason and message say.", nullable=True)] | None = None
+    pending_since: (
+        Annotated[Time, doc("Since when the job is Pending, pauses left out: pendingTTL counts from then.", nullable=True)] | None
+    ) = None
     start_time: Annotated[Time, doc("When the job began to run.", nullable=True)] | None = None
     running_seconds: Annotated[Count, doc("Seconds of its time that passed before it was last paused.")] | None = None
+    disruption_time: (
+        Annotated[
+            Time,
+            doc(
+                "When the pod was first told to go or, where its replacement comes first, was let go by its ReplicaSet.",
+                nullable=True,
+            ),
+        ]
+        | None
+    ) = None
     completion_time: Annotated[Time, doc("When the job was over.", nullable=True)] | None = None
 
 

@@ -109,9 +109,14 @@ class DecisionWriter:
             return DONE
         if rest > 0 and self._says(job, wait, reworded=True):
             return Later(rest)
-        await self._show(stored, waiting_status(job, wait.reason, _short(wait), self._world.now()))
+        await self._show(stored, waiting_status(job, wait.reason, _short(wait), self._world.now(), pod_uid=self._seen(job)))
         self._worded[job.name] = now
         return DONE
+
+    def _seen(self, job: PodMigrationJob) -> str:
+        """The uid of the pod that the pass has looked at."""
+        looked = self._candidates.looked.get(job.name)
+        return looked.pod.uid if looked is not None and looked.pod is not None else ""
 
     def _says(self, job: PodMigrationJob | None, wait: Wait, *, reworded: bool = False) -> bool:
         """Whether the job says already what holds it; `reworded`: maybe in other words."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from herder.api import labels, reasons
-from herder.api.core import Deployment, Pod, ReplicaSet, StatefulSet
+from herder.api.core import Deployment, Node, Pod, ReplicaSet, StatefulSet
 from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.api.kinds.pod_migration_job import PodMigrationJobStatus
 from herder.api.meta import Identified, ObjectReference
@@ -25,6 +25,7 @@ from herder.kube.resources import (
     INSTANCES,
     JOBS,
     MIGRATIONS,
+    NODES,
     PODS,
     REPLICA_SETS,
     RESERVATIONS,
@@ -56,6 +57,7 @@ class SnapshotBuilder:
         self._jobs = kit.caches.of(JOBS)
         self._pods = kit.caches.of(PODS)
         self._reservations = kit.caches.of(RESERVATIONS)
+        self._nodes = kit.caches.of(NODES)
         self._instances = kit.caches.of(INSTANCES)
         self._migrations = kit.caches.of(MIGRATIONS)
         self._pods.add_index(BY_OWNER)
@@ -77,6 +79,7 @@ class SnapshotBuilder:
             pod=pod,
             workload=workload,
             reservation=reservation,
+            reserved_node=self._node(reservation),
             takers=takers_of(self._pods, reservation) if reservation is not None else (),
             reservation_used_by=self._used_by(job),
             **self._written(stored, pod, reservation),
@@ -125,6 +128,9 @@ class SnapshotBuilder:
             return found
         missed = has(job, reasons.RESERVATION_CREATED) or job.spec.reservation_options is not None
         return await self._client.find(RESERVATIONS, key) if missed else None
+
+    def _node(self, reservation: ReservationView | None) -> Node | None:
+        return self._nodes.get(Key("", reservation.status.node_name)) if reservation and reservation.status.node_name else None
 
     def _used_by(self, job: PodMigrationJob) -> tuple[str, ...]:
         """By other jobs that run and began before it: of two that name one, the first keeps it. Those that wait may still find

@@ -48,7 +48,7 @@ def plan_reservation(reservation: ReservationView, node: Node | None, takers: Se
     next_look = end - now if end is not None else None
     if reservation.status.phase != "Available":
         return ReservationPlan(next_look=next_look)
-    if not takers and (why := _unfit(reservation, node)):
+    if not takers and (why := why_unfit(reservation, node)):
         return _sent_back(reservation, why, next_look, now)
     taken = total(pod_requests(pod) for pod in takers)
     return ReservationPlan(shown.available_status(reservation, takers, taken, now), next_look=next_look)
@@ -85,8 +85,8 @@ def _retained(reservation: ReservationView, now: float) -> ReservationPlan:
     return ReservationPlan(delete=Delete(reservation.name, reservation.uid))
 
 
-def _unfit(reservation: ReservationView, node: Node | None) -> str:
-    """Why the node is none for a pod of its template any more."""
+def why_unfit(reservation: ReservationView, node: Node | None) -> str:
+    """Why its node is none for a pod of its template any more; empty where it is. `node`: where it is, if there is such a node."""
     name = reservation.status.node_name or ""
     if node is None:
         return f"node {name} is gone"

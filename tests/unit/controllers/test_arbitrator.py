@@ -252,7 +252,6 @@ def test_only_the_pod_that_was_meant_is_moved() -> None:
         owner = await stage.web(1, "db")
         await stage.settings("enabled: false")
         await stage.file("db-0")
-        await stage.set_status("db-0", podUID=stage.pod("db-0").uid)
         await stage.person.delete(PODS, Key("default", "db-0"), grace_period_seconds=0)
         await stage.make_pod("db-0", owner, labels={"app": "db"})
         await stage.settings("enabled: true")

@@ -25,6 +25,7 @@ from herder.rules.jobs.execution.status import (
     changed_status,
     finished_status,
     is_over,
+    pending_since,
     phase_of,
     sent_back_status,
     status_of,
@@ -71,6 +72,8 @@ def why_aborted(job: PodMigrationJob) -> str:
 
 def undoes(plan: JobPlan) -> bool:
     """Whether it rests on the pod being where it was: that is looked at live, where an eviction may be under way."""
+    if plan.status is not None and plan.status["phase"] == "Pending":
+        return True
     return plan.delete_reservation is not None or plan.delete_migration is not None or bool(plan.patch_pods) or plan.let_go
 
 
@@ -174,10 +177,10 @@ def _pending(snapshot: JobSnapshot, now: float) -> JobPlan:
     if snapshot.pod is None:
         return fail(snapshot, reasons.MISSING_POD, f"pod {pod_name(job)} is gone", now)
     undo = strategy_of(job).undo(snapshot) if status_of(job).strategy is not None else NOTHING
-    created, most = job.metadata.creation_timestamp, snapshot.config.pending_ttl
-    if not most or created is None or job.spec.paused:
+    pending, most = pending_since(job), snapshot.config.pending_ttl
+    if not most or pending is None:
         return undo
-    left = created.timestamp() + most - now
+    left = pending.timestamp() + most - now
     if left > 0:
         return msgspec.structs.replace(undo, next_look=left)
     waited = status_of(job).message

@@ -7,7 +7,7 @@ from herder.api.core import Pod
 from herder.rules.jobs.execution.eviction import pod_name
 from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import status_of
-from herder.rules.plans import Document, condition, find
+from herder.rules.plans import Document, condition
 from herder.rules.reservations.room import allocates_once
 
 
@@ -72,12 +72,11 @@ def reference_to(pod: Pod) -> Document:
 
 
 def _came_after(snapshot: JobSnapshot, pod: Pod) -> bool:
-    evicted = find(status_of(snapshot.job).conditions, reasons.EVICTION)
-    began = status_of(snapshot.job).start_time
-    when = (evicted.last_transition_time if evicted is not None else None) or began
-    born = pod.metadata.creation_timestamp
-    # Times are whole seconds: the same one may be after. What was there when the job began is no replacement.
-    return when is None or born is None or born >= when or (began is not None and born >= began)
+    """Not who came between the beginning of the job and that: a scale-up may have taken a part of the room meanwhile."""
+    status = status_of(snapshot.job)
+    when, born = status.disruption_time or status.start_time, pod.metadata.creation_timestamp
+    # Times are whole seconds: the same one may be after.
+    return when is None or born is None or born >= when
 
 
 def _is_like(snapshot: JobSnapshot, pod: Pod) -> bool:

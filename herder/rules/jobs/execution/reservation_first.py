@@ -32,12 +32,14 @@ from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import status_of
 from herder.rules.jobs.execution.strategy import Strategy
 from herder.rules.jobs.workload import STATEFUL_SET
-from herder.rules.plans import Document, Event, condition
+from herder.rules.plans import Document, Event, condition, moment, text_of
 from herder.rules.reservations.lifecycle import is_finished
 from herder.rules.workloads.pods import is_ready
 
 # What controllers of somebody else's want is asked for; nobody tells.
 FOREIGN_EVERY: Final = 30.0
+# Whether the node of a reservation is one for it again.
+NODE_EVERY: Final = 5.0
 
 
 class _ReservationFirst:
@@ -79,9 +81,18 @@ def reserve(snapshot: JobSnapshot, now: float) -> JobPlan | None:
         forgets = look.plan.delete_reservation is not None
         return _forgetting(snapshot, look.plan, now) if forgets else look.plan
     if look.waits is not None:
-        reason, message = look.waits
-        return show(snapshot, now, conditions=look.conditions, reason=reason, message=message)
-    return None
+        return _wait_for_room(snapshot, look, now)
+    at_node = room.look_at_node(snapshot)
+    if at_node.waits is None:
+        return None
+    # Where the node becomes a place again at once, nobody tells of it.
+    return msgspec.structs.replace(_wait_for_room(snapshot, at_node, now), next_look=NODE_EVERY)
+
+
+def _wait_for_room(snapshot: JobSnapshot, look: room.Room, now: float) -> JobPlan:
+    assert look.waits is not None
+    reason, message = look.waits
+    return show(snapshot, now, conditions=look.conditions, reason=reason, message=message)
 
 
 def _forgetting(snapshot: JobSnapshot, plan: JobPlan, now: float) -> JobPlan:
@@ -115,6 +126,7 @@ def begin_eviction(
         conditions=(*conditions, evicting()),
         reason=reasons.EVICTING,
         message=f"pod {pod_name(snapshot.job)} is evicted",
+        disruptionTime=text_of(moment(now)),
     )
     before = f"{shown.events[0].message}; " if shown.events else ""
     said = f"{before}evicting pod {pod_name(snapshot.job)} from node {pod.spec.node_name}"

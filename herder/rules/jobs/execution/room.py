@@ -19,7 +19,7 @@ from herder.rules.jobs.reservation import reservation_document, reservation_name
 from herder.rules.jobs.workload import STATEFUL_SET, controller_named
 from herder.rules.matching.resources import PODS, pod_requests
 from herder.rules.plans import Delete, Document, condition, find
-from herder.rules.reservations.lifecycle import is_finished
+from herder.rules.reservations.lifecycle import is_finished, why_unfit
 from herder.rules.reservations.owners import matches
 from herder.rules.reservations.room import allocates_once, placing_needs, total
 
@@ -80,6 +80,17 @@ def release(snapshot: JobSnapshot) -> Delete | None:
 
 def is_open(reservation: ReservationView) -> bool:
     return not reservation.spec.unschedulable
+
+
+def look_at_node(snapshot: JobSnapshot) -> Room:
+    """Whether the room is still one, right before somebody is sent there: the reservation itself may not have been sent back yet
+    from a node that is gone, cordoned or tainted since."""
+    reservation = snapshot.reservation
+    why = why_unfit(reservation, snapshot.reserved_node) if reservation is not None else ""
+    if not why:
+        return Room()
+    waiting = condition(reasons.RESERVATION_SCHEDULED, False, reasons.UNSCHEDULABLE, why)
+    return Room(waits=(reasons.UNSCHEDULABLE, why), conditions=(waiting,))
 
 
 def _without(snapshot: JobSnapshot) -> Room:

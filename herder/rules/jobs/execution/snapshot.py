@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.api.core import Deployment, Pod, ReplicaSet
+from herder.api.core import Deployment, Node, Pod, ReplicaSet
 from herder.api.kinds import (
     PodMigrationJob,
     ReservationView,
@@ -28,6 +28,8 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     written_template: Document | None = None
     # What `spec.reservationOptions.reservationRef` names, or would be named by us.
     reservation: ReservationView | None = None
+    # Its node, if there is such a node.
+    reserved_node: Node | None = None
     # Pods with a node that took it and that it is for, in the order of their creation.
     takers: tuple[Pod, ...] = ()
     # Other unfinished jobs that refer to the same reservation, by name.

@@ -4,6 +4,7 @@ a job, and its controller, which carries it out, cannot undo each other's word."
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from herder.api import reasons
@@ -42,8 +43,9 @@ def is_over(job: PodMigrationJob) -> bool:
     return phase_of(job) in FINISHED
 
 
-def waiting_status(job: PodMigrationJob, reason: str, message: str, now: float) -> Document:
-    """Held by what `reason` says, since then: the same reason keeps its time, whatever its sentence says by now."""
+def waiting_status(job: PodMigrationJob, reason: str, message: str, now: float, *, pod_uid: str = "") -> Document:
+    """Held by what `reason` says, since then: the same reason keeps its time, whatever its sentence says by now. `pod_uid`: of the
+    pod that was seen, which from the first look on is the one that is meant."""
     before = status_of(job)
     same = before.phase == "Pending" and before.reason == reason and before.waiting_since is not None
     since_when = before.waiting_since if same else None
@@ -54,15 +56,35 @@ def waiting_status(job: PodMigrationJob, reason: str, message: str, now: float) 
         phase="Pending",
         reason=reason,
         message=message,
+        podUID=before.pod_uid or pod_uid or None,
         waitingSince=waiting,
+        pendingSince=_pending_since(job, reason, now),
         status=None,
         startTime=None,
+        disruptionTime=None,
         conditions=(),
         # Of a run that was given up: the next one has its own.
         podRef=None,
         nodeName=None,
         migrationRef=None,
     )
+
+
+def pending_since(job: PodMigrationJob) -> datetime | None:
+    """Since when it waits for its turn; None while it is paused, or until it is said what it waits for now."""
+    status = status_of(job)
+    if job.spec.paused or status.reason == reasons.PAUSED:
+        return None
+    return status.pending_since or job.metadata.creation_timestamp
+
+
+def _pending_since(job: PodMigrationJob, reason: str, now: float) -> str | None:
+    """A job that ran, or was paused, waits anew."""
+    if reason == reasons.PAUSED:
+        return None
+    before = status_of(job)
+    waited = before.phase is None or (before.phase == "Pending" and before.reason != reasons.PAUSED)
+    return text_of((pending_since(job) if waited else None) or moment(now))
 
 
 def admitted_status(
@@ -79,6 +101,7 @@ def admitted_status(
         status=None,
         conditions=(),
         waitingSince=None,
+        pendingSince=None,
         startTime=text_of(moment(now)),
         mode=mode_of(job, config),
         ttl=ttl,
@@ -108,8 +131,8 @@ def finished_status(
 ) -> Document:
     ended = text_of(moment(now))
     status = changed_status(job, now, conditions=conditions, **fields)
-    ending = {"phase": phase, "reason": reason, "message": message, "waitingSince": None, "completionTime": ended}
-    return without_nothing({**status, **ending})
+    ending = {"phase": phase, "reason": reason, "message": message, "waitingSince": None, "pendingSince": None}
+    return without_nothing({**status, **ending, "completionTime": ended})
 
 
 def running_seconds(job: PodMigrationJob, now: float) -> float:

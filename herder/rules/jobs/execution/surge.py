@@ -32,7 +32,7 @@ from herder.rules.jobs.execution.snapshot import JobSnapshot
 from herder.rules.jobs.execution.status import has, phase_of, status_of
 from herder.rules.jobs.execution.strategy import Strategy, mode_of
 from herder.rules.jobs.workload import REPLICA_SET, controller_named
-from herder.rules.plans import Document, Event, condition
+from herder.rules.plans import Document, Event, condition, moment, text_of
 from herder.rules.reservations.lifecycle import is_finished
 from herder.rules.workloads.pods import available_in
 from herder.rules.workloads.rolling import limits_of
@@ -156,8 +156,17 @@ def _release(snapshot: JobSnapshot, pod: Pod, now: float) -> JobPlan:
         return msgspec.structs.replace(plan, next_look=OTHERS_EVERY)
     said = f"pod {name} is let go by its ReplicaSet, and serves until its replacement is ready"
     waits = condition(reasons.EVICTION, False, reasons.WAIT_FOR_REPLACEMENT, said)
-    shown = show(snapshot, now, conditions=(*conditions, waits), reason=reasons.WAIT_FOR_REPLACEMENT, message=said)
+    shown = show(
+        snapshot,
+        now,
+        conditions=(*conditions, waits),
+        reason=reasons.WAIT_FOR_REPLACEMENT,
+        message=said,
+        disruptionTime=text_of(moment(now)),
+    )
     return JobPlan(
+        # Also where the room was given: a job that is deleted from now on must give the pod back first.
+        hold=labels.JOB_FINALIZER not in snapshot.job.finalizers,
         status=shown.status,
         events=(*shown.events, Event("Normal", reasons.WAIT_FOR_REPLACEMENT, said)),
         open_reservation=not room.is_open(reservation),

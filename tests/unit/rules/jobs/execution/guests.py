@@ -12,6 +12,7 @@ from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.execution.plan import JobPlan
 from herder.rules.jobs.execution.snapshot import JobSnapshot
+from tests.unit.rules.jobs.execution.stage import node_of
 from tests.unit.rules.machines import Json, instance, instance_view, later
 from tests.unit.rules.migrations import migration, view
 
@@ -25,6 +26,7 @@ OWNER = {
     "controller": True,
 }
 RUNTIME = "simulated"
+HOST = {labels.RUNTIME: RUNTIME, labels.SCHEDULABLE: "true"}
 
 
 def guest(phase: str = "Running", *, pod: str = SOURCE, node: str = "node-1", **more: Any) -> Json:
@@ -88,7 +90,8 @@ def reference(name: str = OWN, uid: str = "") -> Json:
 def looked(of: PodMigrationJob | None = None, *migrations: Json, document: Json | None = None, **more: Any) -> JobSnapshot:
     """The guest runs in the job's pod, unless said otherwise. An empty document: there is no instance."""
     whole = guest() if document is None else document
-    seen: Json = {"pod": launcher(), **more}
+    node = node_of(more.get("reservation"), {}, **HOST)
+    seen: Json = {"pod": launcher(), "reserved_node": node, **more}
     return JobSnapshot(
         job=of or job(),
         config=JobsConfig(),

@@ -7,15 +7,14 @@ from typing import Any
 import msgspec
 
 from herder.api import labels
-from herder.api.core import Pod
+from herder.api.core import Node, Pod
 from herder.api.kinds import PodMigrationJob, ReservationView
 from herder.api.labels import RESERVATION_ALLOCATED
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.execution.lifecycle import plan_job
 from herder.rules.jobs.execution.plan import JobPlan
 from herder.rules.jobs.execution.snapshot import JobSnapshot
-from herder.rules.jobs.execution.status import admitted_status
-from herder.rules.jobs.reservation import reservation_name
+from herder.rules.jobs.execution.status import admitted_status, waiting_status
 from herder.rules.jobs.workload import Controller, Workload
 from herder.rules.plans import moment, text_of
 
@@ -24,6 +23,13 @@ NOW = 1_800_000_000.0
 REPLICA_SET = Controller("apps/v1", "ReplicaSet", "web-7d4", "rs")
 STATEFUL_SET = Controller("apps/v1", "StatefulSet", "db", "sts")
 READY: Json = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def node_of(reservation: ReservationView | None, spec: Json, **labels: str) -> Node | None:
+    """The node that a reservation is on."""
+    name = reservation.status.node_name if reservation is not None else None
+    metadata = {"name": name, "uid": f"node-{name}", "labels": labels}
+    return msgspec.convert({"metadata": metadata, "spec": spec}, Node) if name else None
 
 
 class Stage:
@@ -44,6 +50,8 @@ class Stage:
         self.gone = False
         self.used_by: tuple[str, ...] = ()
         self.due = 0
+        # Of the reservation's node; None: it is gone.
+        self.node: Json | None = {}
         self.plans: list[JobPlan] = []
 
     # --- objects -----------------------------------------------------------------------------------------------------------------
@@ -104,6 +112,10 @@ class Stage:
             )
         self.job["status"] = admitted_status(self.view, pod, workload, self.config, self.now, machine=False, surges=False)
         return self
+
+    def wait(self, reason: str, pod_uid: str = "pod-1") -> None:
+        """As arbitration says it."""
+        self.job["status"] = waiting_status(self.view, reason, "it waits", self.now, pod_uid=pod_uid)
 
     def look(self) -> JobPlan:
         """And carries it out."""
@@ -173,12 +185,7 @@ class Stage:
         old = msgspec.convert(self.old, Pod) if self.old is not None else None
         others = tuple(msgspec.convert(one, Pod) for one in self.others)
         reservation = msgspec.convert(self.reservation, ReservationView) if self.reservation is not None else None
-        takers = tuple(
-            pod
-            for pod in others
-            if reservation is not None and reservation.name == reservation_name(self.view)
-            if RESERVATION_ALLOCATED in pod.annotations
-        )
+        takers = tuple(pod for pod in others if reservation is not None and RESERVATION_ALLOCATED in pod.annotations)
         return JobSnapshot(
             job=self.view,
             config=self.config,
@@ -186,6 +193,7 @@ class Stage:
             written_pod=self.old,
             written_template=(self.job["spec"].get("reservationOptions") or {}).get("template"),
             reservation=reservation,
+            reserved_node=node_of(reservation, self.node) if self.node is not None else None,
             takers=takers,
             reservation_used_by=self.used_by,
             siblings=(*((old,) if old is not None else ()), *others),

@@ -23,6 +23,7 @@ from herder.rules.jobs.execution.surge import surges
 from herder.rules.jobs.workload import Controller, Workload
 from herder.rules.workloads import ReplicaSetSnapshot, claim, plan_replica_set
 from herder.rules.workloads.pods import is_ready
+from tests.unit.rules.jobs.execution.stage import node_of
 
 Json = dict[str, Any]
 HASH = "pod-template-hash"
@@ -130,12 +131,14 @@ class World:
         pods = self.views()
         pod = next((one for one in pods if one.name == OLD), None)
         took = [one for one in pods if one.annotations.get(labels.RESERVATION_ALLOCATED) == "room" and one.spec.node_name]
+        reservation = msgspec.convert(self.reservation, ReservationView) if self.reservation is not None else None
         return JobSnapshot(
             job=self.view_of_job,
             config=JobsConfig(),
             pod=pod,
             written_pod=self.pods.get(OLD),
-            reservation=msgspec.convert(self.reservation, ReservationView) if self.reservation is not None else None,
+            reservation=reservation,
+            reserved_node=node_of(reservation, {}),
             takers=tuple(took),
             siblings=tuple(one for one in pods if one.controller_uid == "rs"),
             wanted_replicas=self.wanted if self.set_there else None,

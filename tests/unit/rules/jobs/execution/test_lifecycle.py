@@ -11,7 +11,7 @@ from herder.api import labels, reasons
 from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.arbitration.arbitrate import Refused
 from herder.rules.jobs.arbitration.limits import Wait
-from herder.rules.jobs.execution.lifecycle import eviction_refused, held_plan, reservation_refused
+from herder.rules.jobs.execution.lifecycle import eviction_refused, held_plan, reservation_refused, undoes
 from tests.unit.rules.jobs.execution.stage import Stage
 
 DELETED = "2026-01-01T00:00:00Z"
@@ -146,6 +146,56 @@ def test_one_that_waits_too_long_is_ended() -> None:
     stage.now += 60
     stage.look()
     assert (stage.phase, stage.reason) == ("Failed", "Timeout") and "pendingTTL" in stage.status["message"]
+
+
+def test_the_time_that_it_was_paused_is_no_waiting() -> None:
+    """As somebody does who looks at jobs before they begin."""
+    stage = Stage(config=JobsConfig(pending_ttl=60.0), paused=True)
+    stage.wait(reasons.PAUSED)
+    stage.now += 3600
+    stage.look()
+    assert stage.phase == "Pending"
+    stage.job["spec"]["paused"] = False
+    assert stage.look().status is None and stage.phase == "Pending", "nobody has said yet what it waits for"
+    stage.wait(reasons.WAITING_FOR_NODE_LIMIT)
+    assert stage.plan().next_look == 60
+    stage.now += 30
+    stage.wait(reasons.WAITING_FOR_GLOBAL_LIMIT)
+    assert stage.plan().next_look == 30, "another reason is not another wait"
+
+
+def test_the_time_that_it_ran_is_no_waiting() -> None:
+    stage = Stage(config=JobsConfig(pending_ttl=60.0)).admit()
+    stage.look()
+    stage.place()
+    stage.now += 240
+    held = Wait(reasons.ROLLOUT_IN_PROGRESS, "Deployment web is in the middle of a rollout")
+    stage.carry_out(held_plan(stage.snapshot(), held, stage.now))
+    assert stage.phase == "Pending"
+    assert stage.look().status is None and stage.plan().next_look == 60
+    stage.now += 60
+    stage.look()
+    assert (stage.phase, stage.reason) == ("Failed", "Timeout")
+
+
+def test_from_the_first_look_on_only_the_pod_that_was_seen_is_meant() -> None:
+    """Trap: a pod of a StatefulSet that is made anew under its name while its job waits."""
+    stage = Stage()
+    stage.wait(reasons.WAITING_FOR_NODE_LIMIT)
+    assert stage.status["podUID"] == "pod-1"
+    stage.wait(reasons.PAUSED, pod_uid="pod-2")
+    assert stage.status["podUID"] == "pod-1"
+
+
+def test_to_be_sent_back_rests_on_the_pod_being_where_it_was() -> None:
+    """Also of a job that has made nothing that could be undone: its eviction may be under way."""
+    stage = Stage(mode="EvictDirectly").admit()
+    plan = stage.look()
+    assert plan.evict is not None and not undoes(plan)
+    assert stage.old is not None
+    del stage.old["metadata"]["deletionTimestamp"]  # as a cache shows it that is behind
+    held = Wait(reasons.WAITING_FOR_NODE_LIMIT, "2 are")
+    assert undoes(held_plan(stage.snapshot(), held, stage.now))
 
 
 def test_one_that_waits_loses_its_pod() -> None:

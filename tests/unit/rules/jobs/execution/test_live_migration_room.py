@@ -21,7 +21,7 @@ from herder.rules.placement.needs import needs_of
 from herder.rules.plans import Delete
 from herder.rules.reservations import Candidate, held_key, matches, place_reservation, placing_needs, take_reservation
 from tests.unit.rules.jobs.execution.guests import (
-    RUNTIME,
+    HOST,
     TARGET,
     conditions,
     guest,
@@ -39,7 +39,6 @@ from tests.unit.rules.placement.cluster import Cluster, node
 
 TEMPLATE: Json = {"template": {"spec": {"ttl": "1h"}}}
 REFERRED: Json = {**TEMPLATE, "reservationRef": {"name": "job-job-uid"}}
-HOST = {labels.RUNTIME: RUNTIME, labels.SCHEDULABLE: "true"}
 MADE = {"migrationRef": reference(uid=UID)}
 
 

@@ -265,6 +265,38 @@ def test_a_pod_of_a_stateful_set_comes_back_under_its_name() -> None:
     assert stage.phase == "Succeed" and status_of(stage.view).pod_uid == "pod-1"
 
 
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"unschedulable": True}, "cordoned"),
+        ({"taints": [{"key": "away", "effect": "NoSchedule"}]}, "away"),
+        (None, "is gone"),
+    ],
+)
+def test_a_node_that_is_no_place_any_more_is_seen_right_before_the_eviction(node: dict[str, Any] | None, said: str) -> None:
+    """Trap: node deleted, cordoned, tainted between Available and evict; the reservation has not been sent back yet."""
+    stage = Stage().admit()
+    stage.look()
+    stage.place()
+    stage.node = node
+    plan = stage.look()
+    assert plan.evict is None and not plan.open_reservation
+    assert plan.next_look is not None, "where it becomes a place again nobody tells"
+    assert (stage.phase, stage.reason) == ("Running", "Unschedulable")
+    assert stage.conditions()["ReservationScheduled"] == ("False", "Unschedulable") and said in stage.status["message"]
+    stage.node = {}
+    assert stage.look().evict is not None and stage.conditions()["ReservationScheduled"][0] == TRUE
+
+
+def test_a_node_that_is_no_place_any_more_is_seen_while_a_budget_holds_the_eviction() -> None:
+    stage = Stage().admit()
+    stage.look()
+    stage.place()
+    stage.job["status"] = stage.plan().status  # it was tried, and refused
+    stage.node = {"unschedulable": True}
+    assert stage.look().evict is None and stage.reason == "Unschedulable"
+
+
 # --- a reservation that was given -------------------------------------------------------------------------------------------------
 
 ANOTHER_JOB = {
@@ -342,3 +374,26 @@ def test_a_given_reservation_that_goes_while_a_budget_holds_the_eviction() -> No
     stage.reservation["status"] = {"phase": "Failed", "reason": "Expired"}
     plan = stage.look()
     assert plan.evict is None and (stage.phase, stage.reason) == ("Failed", "ForbiddenMigratePod")
+
+
+def test_of_room_for_several_who_came_before_the_eviction_is_no_replacement() -> None:
+    """A scale-up takes a part of it after the job has begun: the pod that is evicted later is replaced by another one."""
+    stage = Stage(**GIVEN).admit()
+    stage.reservation = stage.given(allocateOnce=False, cpu="2", status={"phase": "Pending"})
+    stage.look()
+    stage.now += 5
+    stage.place()
+    stage.wanted = 2
+    stage.others.append(stage.pod("web-5", "pod-5", "b", took=True))
+    stage.now += 5
+    assert stage.look().evict is not None
+    stage.now += 5
+    stage.ends().look()
+    assert (stage.phase, stage.status.get("podRef")) == ("Running", None)
+    stage.others.append(stage.pod("web-6", "pod-6", "b", took=True))
+    owners = [
+        {"kind": "Pod", "namespace": "default", "name": name, "uid": uid} for name, uid in (("web-5", "pod-5"), ("web-6", "pod-6"))
+    ]
+    stage.reservation["status"] = {"phase": "Available", "nodeName": "b", "currentOwners": owners}
+    stage.look()
+    assert (stage.phase, stage.status["podRef"]["name"]) == ("Succeed", "web-6")

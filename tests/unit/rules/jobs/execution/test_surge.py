@@ -300,6 +300,26 @@ def test_a_deleted_job_gives_its_pod_back_before_it_goes() -> None:
     assert world.job is None
 
 
+def test_a_deleted_job_gives_its_pod_back_before_it_goes_also_where_the_room_was_given_to_it() -> None:
+    world = World(comes_up=False)
+    assert world.job is not None
+    world.job["spec"]["reservationOptions"] = {"reservationRef": {"name": "mine"}}
+    owners = [{"labelSelector": {"matchLabels": {"app": "web"}}}]
+    template = {"metadata": {"namespace": "shop"}, "spec": {"containers": [{"name": "c"}]}}
+    world.reservation = {
+        "metadata": {"name": "mine", "uid": "room"},
+        "spec": {"owners": owners, "template": template, "unschedulable": False},
+        "status": {"phase": "Available", "nodeName": "reserved"},
+    }
+    world.arbitrate()
+    world.look()
+    assert world.old is not None and is_released(world.view_of_job, world.view(world.old))
+    world.delete_job()
+    assert world.job is not None, "it goes when the pod is where it was"
+    _assert_taken_back(world)
+    assert world.job is None
+
+
 def test_a_limit_that_holds_the_eviction_sends_the_job_back_and_the_pod_too() -> None:
     world = _replaced()
     world.look(held=Wait(reasons.WAITING_FOR_GLOBAL_LIMIT, "1 migrates, and 1 may at once"))
