@@ -51,9 +51,9 @@ class Arbitrator:
         # What the last pass took of everybody's time.
         self._spent = 0.0
         self._candidates = Candidates(kit, workloads, budgets, config, guard, self._wake)
-        self._metrics = ArbitrationMetrics(kit, self._candidates.standing)
+        self._metrics = ArbitrationMetrics(kit, self._candidates)
         self._writer = DecisionWriter(kit, self._candidates, config, self._metrics)
-        self._second_look = SecondLook(kit, self._candidates, workloads, config)
+        self._second_look = SecondLook(kit, self._candidates, workloads, budgets, config)
         self.work: Runs = Together(kit.work(self, self._queue), self._writer.work)
 
     async def look_again(self, job: Stored[PodMigrationJob]) -> Wait | Refused | None:

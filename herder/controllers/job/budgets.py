@@ -29,12 +29,14 @@ from herder.rules.jobs.budgets import (
     Target,
     read_disruption_budget,
     read_unavailable_budget,
+    recounted,
     selector_of,
     target_of,
     unavailable_budget_selector,
 )
 from herder.rules.jobs.workload import Workload
 from herder.rules.matching.selector_index import SelectorIndex
+from herder.rules.workloads.pods import is_ready
 
 log = structlog.get_logger()
 # Budgets that would have to be looked at for one pod. One that has more cannot be evicted anyway: whoever makes thousands of
@@ -97,6 +99,16 @@ class Budgets:
         answer = self._find(pod, workload)
         self._answered.setdefault(pod.key.namespace, {})[pod.key] = pod, workload, answer
         return answer
+
+    def recounted(self, budgets: PodBudgets) -> PodBudgets:
+        """With what the pods allow that are there and healthy as the cache has them."""
+        found = (recounted(one, self._healthy(one)) if one.desired is not None else one for one in budgets.budgets)
+        return msgspec.structs.replace(budgets, budgets=tuple(found))
+
+    def _healthy(self, budget: Budget) -> int:
+        stored = (self._pods.stored(key) for key in self.pods_of((budget.kind, budget.namespace, budget.name)))
+        views = (view_of(one) for one in stored if one is not None and not one.deleting and one.key.name not in budget.going)
+        return sum(1 for view in views if view is not None and is_ready(view))
 
     def pods_of(self, key: BudgetKey) -> list[Key]:
         """The pods that a budget is about."""

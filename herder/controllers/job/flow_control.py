@@ -20,6 +20,11 @@ class FlowControl:
         # By the uid of a job: when its turn is. It keeps it until something holds it right then.
         self._turns: dict[str, float] = {}
 
+    @property
+    def turns(self) -> int:
+        """How many are given and not used yet."""
+        return len(self._turns)
+
     def wait(self, uid: str) -> float:
         """Seconds until the turn of this job; 0: it is now, and stays so until `done`."""
         rate = _rate(self._config())

@@ -24,7 +24,7 @@ from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
 from herder.controllers.job.writer import NotEvicted, NotMade, Writer
 from herder.controllers.reservations import taken_reservations
-from herder.kube.cache import Change, Stored
+from herder.kube.cache import Change, Stored, view_of
 from herder.kube.controller import DONE, Later, Result
 from herder.kube.discovery import Discovery
 from herder.kube.enqueue import enqueue
@@ -39,7 +39,7 @@ from herder.rules.jobs.execution.eviction import has_begun
 from herder.rules.jobs.execution.lifecycle import eviction_refused, held_plan, plan_job, reservation_refused, undoes, waiting_plan
 from herder.rules.jobs.execution.plan import JobPlan
 from herder.rules.jobs.execution.snapshot import JobSnapshot
-from herder.rules.jobs.execution.status import FINISHED
+from herder.rules.jobs.execution.status import FINISHED, is_over
 
 # A turn that comes sooner than this is not worth a write.
 WORTH_TELLING = 2.0
@@ -82,12 +82,22 @@ class PodMigrationJobs:
     def start(cls, kit: Kit) -> Runs:
         queue = kit.queue(cls.name)
         self = cls(kit, queue)
-        self._follow(kit)
-        work = kit.work(self, queue, MOST_CONCURRENT, of=self._jobs)
-        return Together(work, self.arbitrator.work, self.workloads.scales.work, self.budgets, self.guard)
+        self.follow(kit)
+        return Together(kit.work(self, queue, MOST_CONCURRENT, of=self._jobs), self.helpers)
 
-    def _follow(self, kit: Kit) -> None:
+    @property
+    def helpers(self) -> Runs:
+        """What runs beside the looks at single jobs."""
+        return Together(self.arbitrator.work, self.workloads.scales.work, self.budgets, self.guard)
+
+    @property
+    def kept(self) -> int:
+        """How many things are kept in mind of jobs: nothing of those that are gone."""
+        return len(self._written) + len(self._refused) + self._flow.turns + sum(len(keys) for keys in self._held.values())
+
+    def follow(self, kit: Kit) -> None:
         enqueue(self._jobs, self._queue)
+        self._jobs.subscribe(self._job_changed)
         kit.caches.of(PODS).subscribe(self._pod_changed)
         enqueue(kit.caches.of(RESERVATIONS), self._queue, lambda one: self._jobs.keys_by(BY_REFERENCE, one.key.name))
         for resource in (REPLICA_SETS, STATEFUL_SETS, INSTANCES):
@@ -139,6 +149,9 @@ class PodMigrationJobs:
         plan = plan_job(snapshot, self._world.now())
         if plan.disrupts:
             plan = await self._checked(stored, snapshot, plan)
+        else:
+            # Turns are not saved up: who is paused, or loses its room, right then waits for another one.
+            self._flow.done(stored.uid)
         if undoes(plan) and has_begun(snapshot.job):
             # An eviction may have been answered to nobody: what rests on the pod being there is decided by how it is now.
             snapshot, plan = await self._confirmed(stored, snapshot, plan)
@@ -146,7 +159,8 @@ class PodMigrationJobs:
             # Steps follow each other within moments: they are told together.
             return Later(rest if plan.next_look is None else min(rest, plan.next_look))
         try:
-            self._written[stored.uid] = self._clock()
+            if not is_over(snapshot.job):
+                self._written[stored.uid] = self._clock()
             await self._writer.carry_out(stored, plan)
         except NotMade as error:
             told = str(error)
@@ -211,6 +225,7 @@ class PodMigrationJobs:
             return DONE
         plan = plan_for(msgspec.structs.replace(snapshot, job=current.view))
         await self._writer.show(current, plan)
+        self._after_status(stored.uid, plan)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
 
     def _after(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> None:
@@ -218,12 +233,29 @@ class PodMigrationJobs:
             self._flow.done(stored.uid)
             self._refused.pop(stored.uid, None)
             self._metrics.disrupted(plan)
-        phase = plan.status["phase"] if plan.status is not None else ""
-        if phase in FINISHED:
-            self._written.pop(stored.uid, None)
-            self._flow.done(stored.uid)
-            self._refused.pop(stored.uid, None)
-            self._metrics.finished(phase, plan.status.get("reason", "") if plan.status is not None else "")
+        self._after_status(stored.uid, plan)
+
+    def _after_status(self, uid: str, plan: JobPlan) -> None:
+        if plan.status is not None and plan.status["phase"] in FINISHED:
+            self._forget(uid)
+            self._metrics.finished(plan.status["phase"], plan.status.get("reason", ""))
+
+    def _job_changed(self, change: Change[PodMigrationJob]) -> None:
+        """One that is gone, or whose name another one has by now, may have gone before its end."""
+        if change.old is None or (change.new is not None and change.new.uid == change.old.uid):
+            return
+        self._forget(change.old.uid)
+        before = view_of(change.old)
+        held = self._held.get(before.spec.pod_ref.namespace) if before is not None else None
+        if before is not None and held is not None:
+            held.pop(change.key, None)
+            if not held:
+                del self._held[before.spec.pod_ref.namespace]
+
+    def _forget(self, uid: str) -> None:
+        self._written.pop(uid, None)
+        self._flow.done(uid)
+        self._refused.pop(uid, None)
 
 
 def _place(pod: Stored[Pod] | None) -> tuple[str, str, bool] | None:

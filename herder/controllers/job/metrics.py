@@ -7,16 +7,18 @@ from weakref import WeakKeyDictionary
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from herder.api import reasons
+from herder.controllers.job.candidates import Candidates
 from herder.kube.kit import Kit
-from herder.rules.jobs.arbitration.standing import Standing
+from herder.rules.jobs.execution.status import status_of
 
-# All for which a job waits before it begins.
+# All for which a job waits, before it begins or right before its pod is disturbed.
 WAITING = (
     reasons.WAITING_FOR_GLOBAL_LIMIT,
     reasons.WAITING_FOR_NODE_LIMIT,
     reasons.WAITING_FOR_NAMESPACE_LIMIT,
     reasons.WAITING_FOR_WORKLOAD_LIMIT,
     reasons.WAITING_FOR_DISRUPTION_BUDGET,
+    reasons.WAITING_FOR_FLOW_CONTROL,
     reasons.WAITING_FOR_POD,
     reasons.WAITING_FOR_ADMISSION,
     reasons.ROLLOUT_IN_PROGRESS,
@@ -32,7 +34,7 @@ class _Families:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.waiting = Gauge(
             "herder_migration_jobs_waiting",
-            "PodMigrationJobs that have not begun, by what holds them.",
+            "PodMigrationJobs that have not begun, or wait right before their pod is disturbed, by what holds them.",
             ["reason"],
             registry=registry,
         )
@@ -54,12 +56,12 @@ _made: WeakKeyDictionary[CollectorRegistry, _Families] = WeakKeyDictionary()
 
 
 class ArbitrationMetrics:
-    def __init__(self, kit: Kit, standing: Standing) -> None:
+    def __init__(self, kit: Kit, candidates: Candidates) -> None:
         families = _made.get(kit.registry)
         if families is None:
             families = _made[kit.registry] = _Families(kit.registry)
         self._families = families
-        self._standing = standing
+        self._candidates = candidates
         for reason in WAITING:
             families.waiting.labels(reason).set_function(lambda reason=reason: self._count(reason))
         kit.at_end(self._end)
@@ -77,4 +79,5 @@ class ArbitrationMetrics:
             self._families.waiting.remove(reason)
 
     def _count(self, reason: str) -> int:
-        return sum(wait.reason == reason for wait in self._standing.held.values())
+        pending = sum(wait.reason == reason for wait in self._candidates.standing.held.values())
+        return pending + sum(status_of(job).reason == reason for job in self._candidates.running())

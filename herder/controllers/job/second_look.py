@@ -11,22 +11,25 @@ import msgspec
 from herder.api import reasons
 from herder.api.kinds import PodMigrationJob
 from herder.controllers.configuration import HerderConfig
+from herder.controllers.job.budgets import Budgets
 from herder.controllers.job.candidates import Candidates
 from herder.controllers.job.looks import Looked
 from herder.controllers.job.workloads import CACHED, Workloads
-from herder.kube.cache import Stored
+from herder.kube.cache import Stored, view_of
 from herder.kube.errors import KubeError
 from herder.kube.kit import Kit
 from herder.kube.resources import Key
 from herder.rules.jobs.arbitration import ArbitrationSnapshot, Refused, Wait, WorkloadState, arbitrate
 from herder.rules.jobs.arbitration.candidate import admitted_at, is_disrupting, meant_uid
+from herder.rules.jobs.budgets import PodBudgets
+from herder.rules.jobs.execution.eviction import policy_of
 from herder.rules.jobs.workload import KNOWN, WITHOUT_SCALE, Controller, NoScale, Scale, Workload, foreign
 
 
 class SecondLook:
-    def __init__(self, kit: Kit, candidates: Candidates, workloads: Workloads, config: HerderConfig) -> None:
+    def __init__(self, kit: Kit, candidates: Candidates, workloads: Workloads, budgets: Budgets, config: HerderConfig) -> None:
         self._client = kit.client
-        self._candidates, self._workloads, self._config = candidates, workloads, config
+        self._candidates, self._workloads, self._budgets, self._config = candidates, workloads, budgets, config
 
     async def look(self, stored: Stored[PodMigrationJob]) -> Wait | Refused | None:
         job = stored.view
@@ -48,10 +51,16 @@ class SecondLook:
             pending=(looked.candidate,),
             migrating=tuple(one for one, _ in others),
             workloads={state.workload.id: state} if state is not None else {},
-            budgets={**{one.uid: budgets for one, budgets in others}, meant_uid(job): looked.budgets},
+            budgets={**{one.uid: budgets for one, budgets in others}, meant_uid(job): self._budgets_of(looked)},
         )
         decided = arbitrate(snapshot)
         return decided.waiting.get(job.name) or decided.refused.get(job.name)
+
+    def _budgets_of(self, looked: Looked) -> PodBudgets:
+        """A pod that is deleted, and not evicted, is counted by nobody until the budget's status is made anew."""
+        pod = view_of(looked.pod)
+        deletes = pod is not None and policy_of(pod, self._config.jobs()) == "Delete"
+        return self._budgets.recounted(looked.budgets) if deletes else looked.budgets
 
     def _before(self, job: PodMigrationJob) -> list[PodMigrationJob]:
         since = admitted_at(job)

@@ -52,6 +52,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refusal: Refusal | None = None
     # One that is not ready is not counted as healthy: its end takes nothing away.
     lets_unready_go: bool = False
+    # Of a PodDisruptionBudget: how many have to stay healthy, as far as it was counted.
+    desired: int | None = None
     # Pods, by name, that were let go and are counted as gone already.
     going: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
 
@@ -83,6 +85,7 @@ def read_disruption_budget(budget: PodDisruptionBudget) -> Budget:
         allowed=max(0, budget.status.disruptions_allowed),
         refusal=_disruption_refusal(budget),
         lets_unready_go=_lets_unready_go(budget),
+        desired=budget.status.desired_healthy,
         going=budget.status.disrupted_pods,
     )
 
@@ -128,6 +131,17 @@ def target_of(budget: PodUnavailableBudget) -> Target | None:
 def needs_no_budget(phase: str, terminating: bool) -> bool:
     """Of a pod that has ended, has not begun or goes already: nobody is disturbed by its end."""
     return terminating or phase in ("Succeeded", "Failed", "Pending")
+
+
+def recounted(budget: Budget, healthy: int) -> Budget:
+    """With what so many healthy pods allow, where that is less than its status says: a deletion takes nothing from a status before
+    somebody counts anew, as an eviction does."""
+    if budget.desired is None or budget.allowed is None or healthy - budget.desired >= budget.allowed:
+        return budget
+    left = max(0, healthy - budget.desired)
+    said = f"The disruption budget {budget.name} needs {budget.desired} healthy pods and has {healthy} currently"
+    refusal = budget.refusal or (Refusal("Spent", said, budget.name) if left == 0 else None)
+    return msgspec.structs.replace(budget, allowed=left, refusal=refusal)
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------------------

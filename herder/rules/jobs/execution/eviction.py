@@ -7,6 +7,7 @@ from typing import Final, Literal
 from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
+from herder.rules.herder_config import JobsConfig
 from herder.rules.jobs.admission import POD_ENDED
 from herder.rules.jobs.execution.plan import Evict
 from herder.rules.jobs.execution.snapshot import JobSnapshot
@@ -47,7 +48,9 @@ def pod_name(job: PodMigrationJob) -> str:
 
 
 def evict_of(snapshot: JobSnapshot, pod: Pod) -> Evict:
-    return Evict(namespace=pod.namespace, name=pod.name, uid=pod.uid, policy=_policy(snapshot, pod), options=_options(snapshot))
+    return Evict(
+        namespace=pod.namespace, name=pod.name, uid=pod.uid, policy=policy_of(pod, snapshot.config), options=_options(snapshot)
+    )
 
 
 def evicting(message: str = "") -> Document:
@@ -61,9 +64,9 @@ def eviction_condition(snapshot: JobSnapshot) -> Document:
     return evicting(f"pod {pod_name(snapshot.job)} is told to end, and has not ended yet")
 
 
-def _policy(snapshot: JobSnapshot, pod: Pod) -> Literal["Eviction", "Delete"]:
+def policy_of(pod: Pod, config: JobsConfig) -> Literal["Eviction", "Delete"]:
     own = pod.labels.get(labels.EVICT_POLICY)
-    return own if own == "Eviction" or own == "Delete" else snapshot.config.eviction_policy
+    return own if own == "Eviction" or own == "Delete" else config.eviction_policy
 
 
 def _options(snapshot: JobSnapshot) -> Document:

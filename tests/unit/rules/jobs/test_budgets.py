@@ -15,6 +15,7 @@ from herder.rules.jobs.budgets import (
     needs_no_budget,
     read_disruption_budget,
     read_unavailable_budget,
+    recounted,
     selector_of,
     target_of,
     unavailable_budget_selector,
@@ -182,3 +183,24 @@ def test_an_empty_selector_picks_all_and_none_at_all_picks_none(selector: Json |
 )
 def test_nobody_is_disturbed_by_the_end_of_a_pod_that_does_not_run(phase: str, terminating: bool, free: bool) -> None:
     assert needs_no_budget(phase, terminating) is free
+
+
+@pytest.mark.parametrize(
+    ("healthy", "allowed", "refused"),
+    [
+        (4, 1, ""),
+        (3, 1, ""),
+        (2, 0, "Spent"),
+        (0, 0, "Spent"),
+    ],
+)
+def test_who_deletes_counts_himself_who_is_still_healthy(healthy: int, allowed: int, refused: str) -> None:
+    """Trap: policy Delete passes no budget. A deletion takes nothing from a status, before somebody counts anew."""
+    counted = recounted(disruption(), healthy)
+    assert (counted.allowed, why(counted)) == (allowed, refused)
+    assert refused == "" or f"needs 2 healthy pods and has {healthy} currently" in str(counted.refusal)
+
+
+def test_what_a_budget_says_already_is_not_said_otherwise_by_who_counts_again() -> None:
+    spent = disruption(disruptionsAllowed=0, currentHealthy=2)
+    assert recounted(spent, 5) is spent and recounted(unavailability(), 0) == unavailability()
