@@ -147,6 +147,20 @@ async def test_a_disk_that_came_back_under_a_bad_template_is_not_wiped_either(po
     assert uid((await pool.api.get(CLAIMS, "disk-1", pool.namespace)).ok) == claim
 
 
+async def test_a_vm_that_was_ready_before_it_was_attached_keeps_its_volume_under_a_bad_template(pool: Pool) -> None:
+    by_hand = {"metadata": {"name": "web-7"}, "spec": template(disk=BLANK)["spec"]}
+    (await pool.api.create(MACHINES, by_hand, pool.namespace)).ok  # noqa: B018
+    await pool.herd.shows("Running", "web-7", ready=True)
+    claim = uid((await pool.api.get(CLAIMS, "disk", pool.namespace)).ok)
+    bad = template(livenessProbe=PING, simulated={"fails-at": "boot"})
+    await pool.make(1, bad, autohealing=HEALS, paused=True)
+    await pool.own(7, await pool.reference(controller=True))
+    await pool.change(paused=False)
+    assert "web-7" in (await pool.says("HealingWithheld", status="True"))["message"]
+    assert uid((await pool.api.get(CLAIMS, "disk", pool.namespace)).ok) == claim
+    assert "healing" not in (await pool.get())["status"]
+
+
 async def test_secret_7_missing_one_waits_the_rest_goes_on_and_is_not_healed(pool: Pool) -> None:
     made_of = template()
     spec = made_of["spec"]["template"]["spec"]

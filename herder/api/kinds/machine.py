@@ -119,7 +119,8 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
         Annotated[
             str,
             doc(
-                "Revision of its pool's template on which it was Ready and has proven itself; absent outside pools.", max_length=253
+                "Revision of its pool's template on which it was Ready and has proven itself; `none`: it had no revision then.",
+                max_length=253,
             ),
         ]
         | None

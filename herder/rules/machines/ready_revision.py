@@ -4,21 +4,24 @@ blame for it, and its disks are not wiped."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from herder.api import labels, reasons
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.rules.machines.failures import WELL_AFTER, has_started
 from herder.rules.plans import find
 
+# What stands there of a machine that was Ready before any pool gave it a revision: it may be attached to one later, whose template
+# must not cost it its disks. No revision is called so: each begins with the name of its pool, and a dash.
+NO_REVISION: Final = "none"
+
 
 def ready_revision(
     machine: VirtualMachine, instance: VirtualMachineInstance | None, volumes: Iterable[DataVolume], *, ready: bool, now: float
 ) -> str | None:
     """That of the first instance that was Ready; a later one takes its place only once it has proven itself. None of a machine that
-    has no revision. `volumes` are its own: those that its pool had kept say what their last machine was ready on."""
+    never was Ready. `volumes` are its own: those that its pool had kept say what their last machine was ready on."""
     known = _known(machine) or next((kept for one in volumes if (kept := one.annotations.get(labels.READY_REVISION))), None)
-    if labels.POOL_REVISION not in machine.labels:
-        return None
     revision = _to_prove(machine, instance, ready=ready)
     if instance is None or revision is None:
         return known
@@ -38,9 +41,9 @@ def _known(machine: VirtualMachine) -> str | None:
 
 def _to_prove(machine: VirtualMachine, instance: VirtualMachineInstance | None, *, ready: bool) -> str | None:
     """Another revision than the known one, of an instance that is Ready."""
-    if instance is None or not ready or labels.POOL_REVISION not in machine.labels:
+    if instance is None or not ready:
         return None
-    revision = instance.labels.get(labels.POOL_REVISION)
+    revision = instance.labels.get(labels.POOL_REVISION) or NO_REVISION
     return revision if revision != _known(machine) else None
 
 

@@ -70,10 +70,20 @@ def test_time_alone_proves_a_machine_without_a_liveness_probe_and_it_is_looked_a
     assert plan(None, ready_instance("web-2")).next_look is None
 
 
-def test_a_machine_without_a_revision_says_nothing_about_it() -> None:
-    assert shown(None, ready_instance("web-1"), revision=None) is None
-    assert shown("web-1", ready_instance("web-2"), revision=None) is None
-    assert plan("web-1", ready_instance("web-2"), revision=None).next_look is None
+def test_a_machine_that_is_ready_outside_of_pools_keeps_that_when_a_pool_gives_it_a_revision() -> None:
+    by_hand = ready_instance("web-1", since=LONG_AGO)
+    del by_hand["metadata"]["labels"][labels.POOL_REVISION]
+    assert shown(None, {**by_hand, "status": {"phase": "Scheduled"}}, revision=None) is None
+    assert shown(None, by_hand, revision=None) == "none"
+    assert plan("none", by_hand, revision=None).next_look is None
+    # Attached, and restarted with the template.
+    assert shown("none", instance("Failed")) == "none"
+    assert shown("none", ready_instance("web-2")) == "none"
+    assert shown("none", ready_instance("web-2", since=LONG_AGO)) == "web-2"
+
+
+def test_a_machine_that_loses_its_revision_keeps_what_it_was_ready_on() -> None:
+    assert shown("web-1", None, revision=None) == "web-1"
 
 
 @pytest.mark.parametrize(("owner", "after"), [("machine-1", "web-1"), ("another", None)])

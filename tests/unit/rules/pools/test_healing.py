@@ -80,6 +80,12 @@ def test_bad_template_with_autohealing_on_wipes_no_volume_of_a_machine_that_was_
     assert "web-1" in withheld["message"]
 
 
+def test_a_machine_that_was_ready_before_it_was_attached_is_not_wiped_for_the_template() -> None:
+    attached = broken(1, B, ready_revision="none")
+    assert heal(attached, wanted=B).heal == ()
+    assert names(heal(broken(1, B), wanted=B)) == ["web-1"], "one that was never Ready is"
+
+
 def test_a_machine_that_failed_on_a_bad_template_is_not_wiped_when_the_template_is_reverted() -> None:
     """Its failures are still on record when it is brought back to the revision on which it was ready."""
     back = broken(1, A, failures=9, ready_revision=name_of(A), failing_since=NOW - 600, updated=NOW - 5)
