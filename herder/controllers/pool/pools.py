@@ -15,7 +15,7 @@ from herder.controllers.pool.members import Members, pool_owner
 from herder.controllers.pool.metrics import PoolMetrics
 from herder.controllers.pool.snapshot_builder import REVISIONS, SnapshotBuilder
 from herder.controllers.pool.writer import Outcome, Writer
-from herder.kube.cache import Stored
+from herder.kube.cache import Change, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
@@ -60,6 +60,7 @@ class Pools:
         queue = kit.queue(cls.name)
         self = cls(kit, queue, status_every)
         enqueue(self._pools, queue)
+        self._pools.subscribe(self._pool_changed)
         enqueue(kit.caches.of(CONTROLLER_REVISIONS, REVISIONS), queue, _owning_pools)
         enqueue(kit.caches.of(DATA_VOLUMES), queue, _owning_pools)
         self._config.subscribe(self._wake_all)
@@ -75,13 +76,19 @@ class Pools:
 
     async def reconcile(self, key: Key) -> Result:
         stored = self._pools.stored(key)
-        if stored is None:
+        if stored is None or stored.deleting:
+            # The garbage collector takes its machines and volumes, or leaves them, as it was asked.
             return DONE
+        try:
+            return await self._reconcile(stored)
+        finally:
+            # What came of it was remembered although the pool went meanwhile.
+            if not self._is_there(stored):
+                self._forget(stored.uid)
+
+    async def _reconcile(self, stored: Stored[VirtualMachinePool]) -> Result:
         snapshot = self._snapshots.cached(stored, self._refused(stored))
         plan = plan_pool(snapshot, self._world.now())
-        if stored.deleting:
-            self._forget(stored.uid)
-            return DONE
         if plan.destroys:
             snapshot = await self._snapshots.live(stored, snapshot.refusals)
             plan = plan_pool(snapshot, self._world.now())
@@ -156,6 +163,15 @@ class Pools:
         known = self._refusals.get(uid, {})
         for name in [name for name in known if name not in still]:
             del known[name]
+
+    def _pool_changed(self, change: Change[VirtualMachinePool]) -> None:
+        """Most pools are gone without a look at them on their way out."""
+        if change.old is not None and not self._is_there(change.old):
+            self._forget(change.old.uid)
+
+    def _is_there(self, pool: Stored[VirtualMachinePool]) -> bool:
+        now = self._pools.stored(pool.key)
+        return now is not None and now.uid == pool.uid
 
     def _forget(self, uid: str) -> None:
         self._refusals.pop(uid, None)

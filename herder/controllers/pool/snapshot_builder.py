@@ -12,7 +12,7 @@ from herder.api.kinds import VirtualMachine, VirtualMachineInstance, VirtualMach
 from herder.api.reading import part
 from herder.controllers.configuration import HerderConfig
 from herder.controllers.pool.members import BY_POOL_NAME, Members
-from herder.kube.cache import BY_OWNER, Stored, owned, view_of
+from herder.kube.cache import BY_OWNER, Change, Stored, owned, view_of
 from herder.kube.client import Client, Selection
 from herder.kube.kit import Kit
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
@@ -40,6 +40,7 @@ class SnapshotBuilder:
             cache.add_index(BY_OWNER)
         # What was read of a revision, by its identity and version: templates are long, and looked at often.
         self._read: dict[str, tuple[int, Revision]] = {}
+        self._revisions.subscribe(self._revision_changed)
         self._world = kit.world
         # By pool: what its machines are made of, and when that was first seen. Lost with the term: then it has long stood so.
         self._templates: dict[str, tuple[tuple[Document, Document], float | None]] = {}
@@ -83,6 +84,10 @@ class SnapshotBuilder:
 
     def forget(self, uid: str) -> None:
         self._templates.pop(uid, None)
+
+    def _revision_changed(self, change: Change[ControllerRevision]) -> None:
+        if change.old is not None and change.new is None:
+            self._read.pop(change.old.uid, None)
 
     def _template_since(self, uid: str, made_of: tuple[Document, Document]) -> float | None:
         known = self._templates.get(uid)

@@ -1,98 +1,11 @@
 """The controller of pools while what it knows of machines is late: what it deletes, and which names are free, it asks for first."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
 import pytest
 
-from herder.api.registry import DATA_VOLUME, INSTANCE, MACHINE, POOL
-from herder.controllers.pool import Pools
-from herder.kube.client import Client, Selection
 from herder.kube.resources import MACHINES, POOLS, Key
-from herder.kube.transport import Call, Reply
-from tests.unit.controllers.term import term
-from tests.unit.kube.engine import Line, Place, engine_in_virtual_time
-from tests.unit.kube.virtual import VirtualWorld, in_virtual_time
-
-Json = dict[str, Any]
-INSTANCE_SPEC: Json = {"domain": {"memory": {"guest": "64Mi"}}}
-# Kept off: nobody has to start them, and the pool is all that runs.
-MACHINE_SPEC: Json = {"running": False, "template": {"spec": INSTANCE_SPEC}}
-
-
-class LateMachines:
-    """A transport over which changes of machines come only while `open` is set, and others may act between two calls."""
-
-    def __init__(self, line: Line) -> None:
-        self._line = line
-        self.close = line.close
-        # How often a pool's status was written.
-        self.statuses = 0
-        # Done once, when the next machine is about to be written.
-        self.before_write: Callable[[], Awaitable[Any]] | None = None
-        self.open = asyncio.Event()
-        self.open.set()
-
-    async def send(self, call: Call) -> Reply:
-        if call.method == "PATCH" and "/virtualmachines/" in call.path and self.before_write is not None:
-            meanwhile, self.before_write = self.before_write, None
-            await meanwhile()
-        self.statuses += call.method == "PATCH" and call.path.endswith("/virtualmachinepools/web/status")
-        return await self._line.send(call)
-
-    def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        stream = self._line.stream(call)
-        return self._late(stream) if call.path.endswith("/virtualmachines") else stream
-
-    @asynccontextmanager
-    async def _late(self, stream: AbstractAsyncContextManager[AsyncIterator[bytes]]) -> AsyncGenerator[AsyncIterator[bytes]]:
-        async with stream as pieces:
-            yield self._held(pieces)
-
-    async def _held(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for piece in pieces:
-            await self.open.wait()
-            yield piece
-
-
-class Cluster:
-    def __init__(self, place: Place, world: VirtualWorld) -> None:
-        self.person: Client = place.client()
-        self.late = LateMachines(place.line())
-        self._world = world
-
-    def leads(self) -> AbstractAsyncContextManager[None]:
-        return term(Client(self.late, "test"), self._world, Pools.start)
-
-    async def make(self, replicas: int, **spec: Any) -> None:
-        body = {
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"replicas": replicas, "template": {"spec": MACHINE_SPEC}, **spec},
-        }
-        await self.person.create(POOLS, body)
-        await asyncio.sleep(5)
-
-    async def scale(self, replicas: int) -> None:
-        await self.person.patch(POOLS, Key("default", "web"), {"spec": {"replicas": replicas}})
-        await asyncio.sleep(5)
-
-    async def staying(self) -> list[str]:
-        listed = (await self.person.list(MACHINES, Selection(namespace="default"))).items
-        return sorted(one.name for one in listed if not one.being_deleted)
-
-
-def play(story: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        world = VirtualWorld()
-        async with engine_in_virtual_time(world, (MACHINE, INSTANCE, POOL, DATA_VOLUME)) as place:
-            cluster = Cluster(place, world)
-            async with cluster.leads():
-                await story(cluster)
-                cluster.late.open.set()
-
-    in_virtual_time(main())
+from tests.unit.controllers.pool_cluster import MACHINE_SPEC, Cluster, Json, play
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
