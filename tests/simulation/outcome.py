@@ -24,6 +24,8 @@ _CHANCE = frozenset(
         *("bytesPerSecond", "dirtyBytesPerSecond", "estimatedSecondsLeft", "transferredBytes", "downtimeMs"),
         # So is the time that a job has run before it was paused.
         "runningSeconds",
+        # Whether somebody saw a machine Ready, and no longer so, on the way.
+        "lastReady",
     }
 )
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -86,6 +86,14 @@ class StartFailure(View, frozen=True, kw_only=True):
     message: Annotated[str, doc("A sentence saying why the last start failed.", max_length=32768)] | None = None
 
 
+class LastReady(View, frozen=True, kw_only=True):
+    """A time during which it was Ready."""
+
+    revision: Annotated[str, doc("Revision of its pool's template that it ran.", max_length=253)] | None = None
+    since: Annotated[Time, doc("When it became Ready.", nullable=True)] | None = None
+    until: Annotated[Time, doc("When it ceased to be.", nullable=True)] | None = None
+
+
 class VirtualMachineStatus(View, frozen=True, kw_only=True):
     """What has become of the machine, and why."""
 
@@ -125,6 +133,7 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    last_ready: Annotated[LastReady, doc("When it was last Ready and ceased to be; absent until it did.")] | None = None
     last_instance_uid: Annotated[str, doc("Identity of the instance that was made last.", max_length=128)] | None = field(
         default=None, name="lastInstanceUID"
     )

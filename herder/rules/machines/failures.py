@@ -113,6 +113,11 @@ def _is_by_others(reason: str | None) -> bool:
     return reason is not None and (reason in _BY_OTHERS or reason.startswith(reasons.OUT_OF))
 
 
+def fails_by_itself(failure: StartFailure | None) -> bool:
+    """It crashed or did not start, and neither its node nor people are to blame for the last time."""
+    return failure is not None and any(_counts(failure)) and not _is_by_others(failure.reason)
+
+
 def wait_until(failure: StartFailure | None) -> datetime.datetime | None:
     return failure.retry_after_timestamp if failure else None
 

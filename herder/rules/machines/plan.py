@@ -12,6 +12,7 @@ from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
 from herder.api.reading import part, text
 from herder.rules.machines import children, failures
 from herder.rules.machines.inherited import UNKNOWN, Origin, instance_patch, origin_of
+from herder.rules.machines.last_ready import last_ready
 from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
 from herder.rules.machines.ready_revision import look_when_proven, ready_revision
 from herder.rules.machines.reprovisioned import to_reprovision
@@ -216,6 +217,7 @@ def _status(
             "conditions": since(found, old.conditions if old else None, now),
             "startFailure": failures.document_of(failure),
             "readyRevision": ready_revision(machine, instance, _own_volumes(snapshot), ready=ready, now=now),
+            "lastReady": last_ready(machine, instance, ready=ready, now=now),
             "lastInstanceUID": instance.uid if instance else (old.last_instance_uid if old else None),
             "observedStartRequest": handled,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.instance import VirtualMachineInstanceStatus
+from herder.rules.machines.failures import fails_by_itself
 from herder.rules.machines.wanted import FINISHED, phase_of, run_strategy, wanted
 from herder.rules.plans import find
 from herder.rules.pools.naming import number_of
@@ -23,6 +25,15 @@ class RunField(msgspec.Struct, frozen=True):
 
     name: str
     value: bool | str
+
+
+class ReadyPeriod(msgspec.Struct, frozen=True):
+    """A time during which a machine was Ready, and the revision that it ran."""
+
+    revision: str
+    since: float
+    # Endless where the machine itself has not yet heard that it is over.
+    until: float = math.inf
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +73,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     # Ready, and nobody has asked its instance to go.
     ready: bool = False
     ready_since: float = 0.0
+    # The last time before that at which it was Ready, and whether it has failed by itself since.
+    last_ready: ReadyPeriod | None = None
+    crashed: bool = False
     running: bool = False
     paused: bool = False
     migrating: bool = False
@@ -129,6 +143,8 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         halted=off and alive is None,
         ready=is_ready,
         ready_since=_seconds(ready.last_transition_time) if ready is not None and is_ready else 0.0,
+        last_ready=_last_ready(machine, own, is_ready=is_ready),
+        crashed=fails_by_itself(failure),
         running=alive is not None and phase_of(alive) == "Running" and not alive.being_deleted,
         paused=_holds(status, reasons.PAUSED),
         migrating=status is not None and status.migration_state is not None and not status.migration_state.completed,
@@ -140,6 +156,15 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         ready_revision=(machine.status.ready_revision if machine.status else None) or "",
         run=_run_field(machine),
     )
+
+
+def _last_ready(machine: VirtualMachine, instance: VirtualMachineInstance | None, *, is_ready: bool) -> ReadyPeriod | None:
+    status = machine.status
+    own = find(status.conditions if status else None, reasons.READY)
+    if instance is not None and not is_ready and own is not None and own.status == "True":
+        return ReadyPeriod(instance.labels.get(labels.POOL_REVISION, ""), _seconds(own.last_transition_time))
+    last = status.last_ready if status else None
+    return ReadyPeriod(last.revision or "", _seconds(last.since), _seconds(last.until)) if last is not None else None
 
 
 def _without_postfix(names: str, number: int | None) -> tuple[str, ...]:

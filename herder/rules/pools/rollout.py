@@ -16,6 +16,7 @@ from herder.api import defaults
 from herder.api.int_or_percent import percent_of, scaled_value
 from herder.api.kinds import VirtualMachinePool
 from herder.api.kinds.pool import ProactiveUpdate
+from herder.rules.pools import deadline
 from herder.rules.pools.availability import Availability, is_available, max_unavailable, min_ready_seconds
 from herder.rules.pools.member import Member, RunField
 from herder.rules.pools.revisions import Revision
@@ -108,8 +109,8 @@ def course(
     if failed and rolls_back:
         return Course("RolledBack", good, good, None)
     goes_on = not was_complete(pool, wanted.name, members)
-    stuck, look = _stuck(pool, wanted, members, now) if goes_on else (None, None)
-    if stuck is not None or (failed and not _works_after_all(pool, wanted, members, now)):
+    stuck, look = deadline.stuck(pool, wanted.name, members, now) if goes_on else (None, None)
+    if stuck is not None or (failed and not deadline.works_after_all(pool, wanted.name, members, now)):
         return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)
     if settings.paused:
         return Course("Paused", wanted, good, None, next_look=look)
@@ -118,13 +119,6 @@ def course(
         return Course("Rolling", wanted, good, None, next_look=look)
     room = max(0, limit - sum(member.revision == wanted.name for member in members))
     return Course("Limited" if room == 0 and goes_on else "Rolling", wanted, good, room, next_look=look)
-
-
-def _works_after_all(pool: VirtualMachinePool, wanted: Revision, members: Iterable[Member], now: float) -> bool:
-    """Of a revision that failed: its machines took long, and all of them are available by now. That they are gone proves
-    nothing."""
-    having = [member for member in members if member.revision == wanted.name and not member.off]
-    return bool(having) and all(is_available(member, min_ready_seconds(pool), now) for member in having)
 
 
 def unsettled(template_since: float | None, now: float) -> float:
@@ -144,26 +138,6 @@ def _last_good(pool: VirtualMachinePool, wanted: Revision, known: Mapping[str, R
             votes[member.ready_revision] = votes.get(member.ready_revision, 0) + 1
     best = max(votes, key=lambda name: (votes[name], known[name].number), default=None)
     return known[best] if best is not None else wanted
-
-
-def _stuck(pool: VirtualMachinePool, wanted: Revision, members: Iterable[Member], now: float) -> tuple[Member | None, float | None]:
-    """The first updated machine that is not available in time, or how long until the next one would be."""
-    deadline = float(pool.spec.progress_deadline_seconds or defaults.PROGRESS_DEADLINE_SECONDS)
-    min_ready = min_ready_seconds(pool)
-    soonest: float | None = None
-    for member in members:
-        if not awaited(member, wanted.name) or is_available(member, min_ready, now):
-            continue
-        left = max(member.updated, member.created) + deadline - now
-        if left <= 0:
-            return member, None
-        soonest = left if soonest is None else min(soonest, left)
-    return None, soonest
-
-
-def awaited(member: Member, revision: str) -> bool:
-    """It has the revision and has not been ready on it yet. One that was, and fails later, tells nothing about the template."""
-    return member.revision == revision and not member.off and member.ready_revision != revision
 
 
 def _limit(pool: VirtualMachinePool, settings: ProactiveUpdate) -> int | None:

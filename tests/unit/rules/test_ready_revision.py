@@ -63,6 +63,28 @@ def test_a_newer_revision_takes_its_place_only_once_it_has_proven_itself(child: 
     assert shown("web-1", child) == after
 
 
+def test_when_and_on_what_it_was_ready_is_kept_once_it_is_not() -> None:
+    was = {
+        "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": later(-90)}],
+        "lastInstanceUID": "aaaaaaaa-0001",
+    }
+    known = {"revision": "web-1", "since": later(-900), "until": later(-800)}
+
+    def last(status: Json, child: Json | None) -> Json | None:
+        document = machine(status)
+        view = instance_view(child) if child else None
+        return plan_machine(MachineSnapshot(machine_view(document), document, view, {}), NOW).status.get("lastReady")
+
+    period = {"since": later(-90), "until": later(0)}
+    assert last(was, ready_instance("web-2", ready=False)) == {"revision": "web-2", **period}
+    assert last({**was, "lastInstanceUID": "another"}, ready_instance("web-2", ready=False)) == period, (
+        "of what it was is not known"
+    )
+    assert last({**was, "lastReady": known}, ready_instance("web-2")) == known
+    assert last({"lastReady": known}, None) == known
+    assert last({}, None) is None
+
+
 def test_time_alone_proves_a_machine_without_a_liveness_probe_and_it_is_looked_at_then() -> None:
     assert plan("web-1", ready_instance("web-2", since=-100)).next_look == pytest.approx(200)
     for needless in (ready_instance("web-1"), ready_instance("web-2", alive=False), ready_instance("web-2", since=LONG_AGO)):

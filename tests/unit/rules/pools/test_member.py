@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from herder.rules.pools.member import Member, member_of
+from herder.rules.pools.member import Member, ReadyPeriod, member_of
 from tests.unit.rules.machines import instance, instance_view, later, machine, machine_view
 
 from .things import NOW
@@ -82,3 +82,28 @@ def test_a_time_that_is_none_was_long_ago(text: str) -> None:
 def test_a_machine_that_waits_for_a_secret_is_not_failing() -> None:
     one = seen(machine(status={"printableStatus": "Starting"}), instance("Pending", reason="MissingSecret"))
     assert (one.is_failing, one.in_flight) == (False, True)
+
+
+@pytest.mark.parametrize("alive", [True, False], ids=["its instance is Ready", "it is not"])
+def test_when_it_was_ready_is_known_also_before_it_has_heard_itself_that_it_is_not(alive: bool) -> None:
+    over = {"revision": "web-a", "since": later(-900), "until": later(-800)}
+    found = instance("Running", conditions=READY if alive else [{**READY[0], "status": "False"}])
+    found["metadata"]["labels"]["herder.dev/pool-revision"] = "web-b"
+    known = {"conditions": READY, "lastReady": over}
+    last = ReadyPeriod("web-a", NOW - 900, NOW - 800)
+    assert seen(machine(known), found).last_ready == (last if alive else ReadyPeriod("web-b", NOW - 60))
+    assert seen(machine({"lastReady": over}), found).last_ready == last
+
+
+@pytest.mark.parametrize(
+    ("failure", "crashed"),
+    [
+        (None, False),
+        ({"consecutiveFailCount": 0, "consecutiveCrashCount": 0}, False),
+        ({"consecutiveCrashCount": 1, "reason": "GuestCrashed"}, True),
+        ({"consecutiveFailCount": 1, "reason": "GuestCrashed"}, True),
+        ({"consecutiveCrashCount": 1, "reason": "GuestLost"}, False),
+    ],
+)
+def test_a_machine_has_crashed_where_neither_its_node_nor_people_ended_it(failure: Any, crashed: bool) -> None:
+    assert seen(machine({"startFailure": failure} if failure else {})).crashed == crashed

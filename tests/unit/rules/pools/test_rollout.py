@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from herder.rules.pools import PoolPlan, plan_pool
-from herder.rules.pools.member import Member, RunField
+from herder.rules.pools.member import Member, ReadyPeriod, RunField
 from herder.rules.pools.rollout import is_updated
 from herder.rules.pools.snapshot import Refusal
 
@@ -182,6 +183,33 @@ def test_a_rollout_halts_when_an_updated_machine_is_not_available_in_time() -> N
 def test_before_the_deadline_it_goes_on_and_looks_again_then() -> None:
     plan = roll(starting(1, B, updated=NOW - 590, created=NOW - 9000), *(member(number) for number in range(2, 9)))
     assert (len(plan.update), plan.next_look) == (1, 10)
+
+
+def lost(seconds: float = 590.0, ago: float = 100.0, on: Json = B, **changed: Any) -> Member:
+    """Updated 700 s ago; it was Ready for so many seconds, until that long ago."""
+    return late(1, **{"last_ready": ReadyPeriod(name_of(on), NOW - ago - seconds, NOW - ago), **changed})
+
+
+def back() -> Member:
+    return msgspec.structs.replace(lost(), ready=True, ready_since=NOW - 5, running=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "spec", "halts"),
+    [
+        pytest.param(lost(), {}, False, id="its node was restarted"),
+        pytest.param(lost(40, ago=650), {}, True, id="and it did not come back in time"),
+        pytest.param(lost(last_ready=ReadyPeriod(name_of(B), NOW - 690)), {}, False, id="it has not heard of it itself yet"),
+        pytest.param(lost(5, crashed=True), {}, True, id="it is Ready for a moment, and crashes, again and again"),
+        pytest.param(lost(5), {"minReadySeconds": 10}, True, id="it was Ready, and never available"),
+        pytest.param(lost(15), {"minReadySeconds": 10}, False, id="it was available"),
+        pytest.param(lost(8000, ago=695, on=A), {}, True, id="it was Ready on the revision before"),
+        pytest.param(back(), {"minReadySeconds": 10}, False, id="it is back, and not yet for long enough"),
+    ],
+)
+def test_a_machine_that_was_available_with_the_revision_has_the_whole_time_again(one: Member, spec: Json, halts: bool) -> None:
+    plan = roll(one, *(member(number) for number in range(2, 5)), **spec)
+    assert progressing(plan) == (("False", "ProgressDeadlineExceeded") if halts else ("True", "RollingOut"))
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
