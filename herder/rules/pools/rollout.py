@@ -112,12 +112,11 @@ def course(
     stuck, look = deadline.stuck(pool, wanted.name, members, now) if goes_on else (None, None)
     if stuck is not None or (failed and not deadline.works_after_all(pool, wanted.name, members, now)):
         return Course("RolledBack" if rolls_back else "Halted", good if rolls_back else wanted, good, None, stuck)
-    if settings.paused:
-        return Course("Paused", wanted, good, None, next_look=look)
     limit = _limit(pool, settings)
-    if limit is None:
-        return Course("Rolling", wanted, good, None, next_look=look)
-    room = max(0, limit - sum(member.revision == wanted.name for member in members))
+    room = None if limit is None else max(0, limit - sum(member.revision == wanted.name for member in members))
+    if settings.paused:
+        # Whom a person names is updated meanwhile, and no more of them than may have it.
+        return Course("Paused", wanted, good, room, next_look=look)
     return Course("Limited" if room == 0 and goes_on else "Rolling", wanted, good, room, next_look=look)
 
 

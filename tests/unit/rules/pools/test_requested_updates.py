@@ -41,8 +41,9 @@ def test_also_where_nobody_else_is_restarted(strategy: Json) -> None:
     assert restarted(planned(asked="", updateStrategy=strategy)) == []
 
 
-def test_it_is_the_one_that_a_limit_leaves_room_for() -> None:
-    limited: Json = {"updateStrategy": oldest(limit=2), "maxUnavailable": 4}
+@pytest.mark.parametrize("paused", [False, True])
+def test_it_is_the_one_that_a_limit_leaves_room_for(paused: bool) -> None:
+    limited: Json = {"updateStrategy": oldest(limit=2, paused=paused), "maxUnavailable": 4}
     assert restarted(planned(updated=("web-1",), **limited)) == ["web-3"]
     assert restarted(planned(updated=("web-1", "web-2"), **limited)) == [], "beyond the limit nobody gets it"
 
