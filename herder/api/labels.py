@@ -43,6 +43,9 @@ LAST_APPLIED: Final = "herder.dev/last-applied-metadata"  # what an instance inh
 POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its machine
 POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision that it was made from
 POOL_UPDATED: Final = "herder.dev/pool-updated-at"  # annotation of a machine: when its pool gave it that revision
+UPDATED_IN_PLACE: Final = (
+    "herder.dev/updated-in-place"  # annotation of a machine: uid of the instance that has its revision as it is
+)
 RESTARTED_AT: Final = "herder.dev/restarted-at"  # annotation of a template of instances: a change asks for a restart
 CLOUD_INIT_AGAIN: Final = (
     "herder.dev/cloud-init-again"  # annotation of a template of instances: "true" where changed user data counts

@@ -18,6 +18,8 @@ async def test_a_change_of_labels_alone_restarts_nobody_and_reaches_machine_inst
     assert "inner" not in machine["metadata"]["labels"]
     await pool.herd.patch("web-1", {"metadata": {"labels": {"by-hand": "yes"}, "annotations": {"by-hand": "yes"}}})
     await pool.herd.patch("web-1", {"spec": {"template": {"metadata": {"labels": {"inner-by-hand": "yes"}}}}})
+    # What somebody changed by hand waits for a restart, and the rollout does not wait for that.
+    await pool.herd.patch("web-2", {"spec": {"template": {"spec": {"hostname": "by-hand"}}}})
 
     inner = {"labels": {"inner": "b", "inner-dropped": None}, "annotations": {"note": "b"}}
     moved = {"metadata": inner, "spec": {"evictionStrategy": "LiveMigrate"}}

@@ -80,7 +80,7 @@ def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) ->
 
 
 # How often something was changed, and what was asked for then, is no part of what it has become.
-_PAST = ("generation", "observedGeneration", labels.RESTART_REQUEST)
+_PAST = ("generation", "observedGeneration", labels.RESTART_REQUEST, labels.UPDATED_IN_PLACE)
 
 
 def _without_generations(value: Any) -> Any:

@@ -42,7 +42,7 @@ def instance_patch(machine: Document, instance: VirtualMachineInstance, origin: 
     """What is to be written into an instance that runs; None where it has all that its template gives."""
     given = given_by(machine)
     label_changes, annotation_changes = metadata_changes(instance, given)
-    if origin.is_template:
+    if origin.is_template or _has_it_as_it_is(machine, instance):
         label_changes |= _revision(machine, instance)
     if origin.new_hash is not None:
         # Once labels change as well, nobody could tell any more that nothing else did.
@@ -55,6 +55,11 @@ def instance_patch(machine: Document, instance: VirtualMachineInstance, origin: 
 
 
 def _revision(machine: Document, instance: VirtualMachineInstance) -> dict[str, str | None]:
-    """Only where no restart is pending: an instance never carries a revision that it was not made from."""
+    """Only where no restart is pending for it: an instance never carries a revision that it does not run."""
     wanted = text(part(machine, "spec", "template", "metadata", "labels"), labels.POOL_REVISION) or None
     return {} if instance.labels.get(labels.POOL_REVISION) == wanted else {labels.POOL_REVISION: wanted}
+
+
+def _has_it_as_it_is(machine: Document, instance: VirtualMachineInstance) -> bool:
+    """Its pool, which knows the revision of before, says so: what waits for a restart is what somebody changed by hand."""
+    return text(part(machine, "metadata", "annotations"), labels.UPDATED_IN_PLACE) == instance.uid

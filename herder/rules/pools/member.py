@@ -57,8 +57,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     instance_revision: str = ""
     # When the pool gave it its revision.
     updated: float = 0.0
-    # Of the instance that is alive; empty where there is none.
+    # Of the instance that is alive; empty where there is none. Of the one that was said to have the revision without a restart.
     instance_uid: str = ""
+    updated_in_place: str = ""
     # Its instance is alive and on its way out, so that another one can follow.
     restarting: bool = False
     # It is alive and being deleted already.
@@ -134,6 +135,7 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         instance_revision=alive.labels.get(labels.POOL_REVISION, "") if alive is not None else "",
         updated=_moment_of(machine.annotations.get(labels.POOL_UPDATED, "")),
         instance_uid=alive.uid if alive is not None else "",
+        updated_in_place=machine.annotations.get(labels.UPDATED_IN_PLACE, ""),
         restarting=alive is not None and want == "replace",
         ending=alive is not None and alive.being_deleted,
         restart_request=machine.annotations.get(labels.RESTART_REQUEST, ""),

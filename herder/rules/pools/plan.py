@@ -212,6 +212,8 @@ def _update(snapshot: PoolSnapshot, step: rollout.Step, now: float) -> Update:
     annotations: Document = {labels.POOL_UPDATED: text_of(moment(now))}
     if step.restart:
         annotations[labels.RESTART_REQUEST] = step.restart
+    if step.holds_for:
+        annotations[labels.UPDATED_IN_PLACE] = step.holds_for
     if member.waits_to_retry:
         # How often it failed with another template says nothing about this one: it is tried at once.
         annotations[labels.START_REQUEST] = f"{step.revision.name} {annotations[labels.POOL_UPDATED]}"

@@ -61,8 +61,9 @@ class Step(msgspec.Struct, frozen=True):
     run: RunField | None = None
     # Names in the template of volumes that are wiped and made again.
     reprovision: tuple[str, ...] = ()
-    # uid of the instance that is to be replaced.
+    # uid of the instance that is to be replaced; of the one that has all of the revision that takes a restart already.
     restart: str = ""
+    holds_for: str = ""
 
     @property
     def is_fresh(self) -> bool:
@@ -226,7 +227,8 @@ def _within_budget(pool: VirtualMachinePool, pending: Sequence[Step], limits: Li
 def _opportunistic(member: Member, target: Revision, known: Mapping[str, Revision]) -> Step:
     """Nothing is stopped, and takes effect at the next start."""
     run = _run(member, target, known)
-    return Step(member, target, "InPlace", member.run if is_off(run) and not member.off else run)
+    run = member.run if is_off(run) and not member.off else run
+    return Step(member, target, "InPlace", run, holds_for=_holds_for(member, target, known))
 
 
 def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
@@ -238,7 +240,7 @@ def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Map
     if member.revision == target.name:
         # Written before, and its instance is still another one: it came between our look and our request, or nobody asked.
         if not outdated_instance or member.off:
-            return None
+            return _not_yet_said(pool, member, target, known)
         return Step(member, target, "Restart", member.run, _still_wiped(pool, member), member.instance_uid)
     run = _run(member, target, known)
     wiped = _reprovisioned(pool, member, target, known)
@@ -246,7 +248,22 @@ def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Map
         return Step(member, target, "Stop", run, wiped)
     if not member.off and (outdated_instance or (wiped and runs)):
         return Step(member, target, "Restart", run, wiped, member.instance_uid)
-    return Step(member, target, "InPlace", run, wiped, _asked_before(member, target, known))
+    return Step(member, target, "InPlace", run, wiped, _asked_before(member, target, known), _holds_for(member, target, known))
+
+
+def _holds_for(member: Member, target: Revision, known: Mapping[str, Revision]) -> str:
+    """The instance that runs what the revision says, but for what needs no restart: it is of that revision, also where a change by
+    hand waits for a restart of its own."""
+    has = known.get(member.instance_revision)
+    return member.instance_uid if has is not None and has.instance_key == target.instance_key and not member.restarting else ""
+
+
+def _not_yet_said(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> Step | None:
+    """Its instance has the revision as it is, and nobody has said so of this one yet."""
+    holds_for = _holds_for(member, target, known)
+    if not holds_for or member.off or member.instance_revision == target.name or member.updated_in_place == holds_for:
+        return None
+    return Step(member, target, "InPlace", member.run, _still_wiped(pool, member), member.restart_request, holds_for)
 
 
 def _asked_before(member: Member, target: Revision, known: Mapping[str, Revision]) -> str:

@@ -118,6 +118,15 @@ def test_a_revision_reaches_an_instance_only_while_no_restart_is_pending() -> No
     assert labels.POOL_REVISION not in after_change(before, template())["metadata"]["labels"]
 
 
+def test_a_revision_reaches_the_instance_that_its_pool_says_has_it_although_a_change_by_hand_waits_for_a_restart() -> None:
+    there = running_from(template({labels.POOL_REVISION: "one"}))
+    edited = template({labels.POOL_REVISION: "two"}, hostname="by-hand")
+    for uid, revision in (("another", "one"), ("aaaaaaaa-0001", "two")):
+        made = plan(edited, there, annotations={labels.UPDATED_IN_PLACE: uid})
+        assert restart_required(made)
+        assert merged(there, made.update_instance or {})["metadata"]["labels"][labels.POOL_REVISION] == revision
+
+
 def test_an_instance_of_an_earlier_version_needs_no_restart_and_is_noted_as_if_it_were_made_now() -> None:
     wanted = template({"tier": "a"}, {"note": "x"}, evictionStrategy="LiveMigrate")
     whole = hashlib.sha256(msgspec.json.encode(wanted, order="deterministic")).hexdigest()[:16]

@@ -104,6 +104,20 @@ def test_labels_alone_go_to_all_at_once_without_a_restart() -> None:
     assert updated(plan) == [(f"web-{number}", "InPlace") for number in range(1, 6)]
 
 
+def test_labels_alone_are_said_to_hold_for_the_instance_that_runs_also_where_that_waits_for_a_restart_by_hand() -> None:
+    labelled = template(labels={"app": "new"})
+
+    def said(plan: PoolPlan) -> list[str | None]:
+        return [one.document["metadata"]["annotations"].get("herder.dev/updated-in-place") for one in plan.update]
+
+    assert said(roll(member(1), wanted=labelled)) == ["vmi-web-1"]
+    assert said(roll(member(1))) == [None], "of one that is restarted nobody says so"
+    # The one that was named has ended in between, and the next one is as the first was.
+    assert said(roll(member(1, labelled, on=A, updated_in_place="ended"), wanted=labelled)) == ["vmi-web-1"]
+    assert roll(member(1, labelled, on=A, updated_in_place="vmi-web-1"), wanted=labelled).update == ()
+    assert said(roll(member(1), wanted=labelled, updateStrategy={"opportunistic": {}})) == ["vmi-web-1"]
+
+
 def test_a_machine_is_updated_when_its_instance_carries_the_revision() -> None:
     assert is_updated(member(1, B), name_of(B))
     assert not is_updated(member(1, B, on=A), name_of(B))
