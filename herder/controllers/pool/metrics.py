@@ -16,7 +16,7 @@ _LABELS = ["namespace", "vmpool"]
 
 
 class _Families:
-    """Made once for a registry: a process that leads a second time goes on counting where it was."""
+    """Made once for a registry: a process may lead a second time."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.healed = Counter(
@@ -43,41 +43,41 @@ class PoolMetrics:
         self._families = families
         self._world: World = kit.world
         self._pools = pools
-        self._known: set[Key] = set()
+        # What is shown, and of which pool: another one may come under its name.
+        self._known: dict[Key, str] = {}
         pools.subscribe(self._changed)
         kit.at_end(self._end)
 
     def healed(self, pool: VirtualMachinePool, times: int) -> None:
-        self._families.healed.labels(pool.namespace, pool.name).inc(times)
+        """Unless the pool went meanwhile: nobody would take its series away again."""
+        if self._known.get(Key(pool.namespace, pool.name)) == pool.uid:
+            self._families.healed.labels(pool.namespace, pool.name).inc(times)
 
     def _changed(self, change: Change[VirtualMachinePool]) -> None:
         if change.new is None:
             self._remove(change.key)
         elif change.old is None:
-            self._add(change.key)
+            self._add(change.key, change.new.uid)
 
-    def _add(self, key: Key) -> None:
-        self._known.add(key)
+    def _add(self, key: Key, uid: str) -> None:
+        self._known[key] = uid
         self._families.healed.labels(*key)
         self._families.rollout_age.labels(*key).set_function(lambda: self._rollout_age(key))
         for state in _STATES:
             self._families.replicas.labels(*key, state).set_function(lambda state=state: self._count(key, state))
 
     def _remove(self, key: Key) -> None:
-        self._known.discard(key)
+        if self._known.pop(key, None) is None:
+            return
         self._families.healed.remove(*key)
-        self._forget_gauges(key)
-
-    def _forget_gauges(self, key: Key) -> None:
         self._families.rollout_age.remove(*key)
         for state in _STATES:
             self._families.replicas.remove(*key, state)
 
     def _end(self) -> None:
-        """The term is over: who leads now shows them."""
-        for key in self._known:
-            self._forget_gauges(key)
-        self._known.clear()
+        """The term is over: who leads now shows them, and counts from zero. Who does not lead does not hear of pools that go."""
+        for key in tuple(self._known):
+            self._remove(key)
 
     def _rollout_age(self, key: Key) -> float:
         pool = view_of(self._pools.stored(key))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -39,14 +39,18 @@ class LateMachines:
         self.close = line.close
         # How often a pool's status was written.
         self.statuses = 0
-        # Done once, when the next machine is about to be written.
+        # Done once, when the next machine is about to be written, or deleted.
         self.before_write: Callable[[], Awaitable[Any]] | None = None
+        self.before_delete: Callable[[], Awaitable[Any]] | None = None
         self.open = asyncio.Event()
         self.open.set()
 
     async def send(self, call: Call) -> Reply:
         if call.method == "PATCH" and "/virtualmachines/" in call.path and self.before_write is not None:
             meanwhile, self.before_write = self.before_write, None
+            await meanwhile()
+        if call.method == "DELETE" and "/virtualmachines/" in call.path and self.before_delete is not None:
+            meanwhile, self.before_delete = self.before_delete, None
             await meanwhile()
         self.statuses += call.method == "PATCH" and call.path.endswith("/virtualmachinepools/web/status")
         return await self._line.send(call)
@@ -90,12 +94,14 @@ class Cluster:
         return sorted(one.name for one in listed if not one.being_deleted)
 
 
-def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], controller: type[Pools] = Pools) -> None:
+def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], controller: type[Pools] = Pools, *, leads: bool = True) -> None:
+    """`leads`: from the beginning, and until the story is over."""
+
     async def main() -> None:
         world = VirtualWorld()
         async with engine_in_virtual_time(world, (MACHINE, INSTANCE, POOL, DATA_VOLUME)) as place:
             cluster = Cluster(place, world, controller)
-            async with cluster.leads():
+            async with cluster.leads() if leads else nullcontext():
                 await story(cluster)
                 cluster.late.open.set()
 
