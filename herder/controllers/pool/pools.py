@@ -22,7 +22,7 @@ from herder.kube.kit import Kit
 from herder.kube.queue import Queue
 from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, NODES, POOLS, Key
 from herder.rules.pools import PoolPlan, events, plan_pool
-from herder.rules.pools.snapshot import Refusal
+from herder.rules.pools.snapshot import PoolSnapshot, Refusal
 
 WORKERS = 4
 # What happens within this time is looked at together: machines of a pool tend to change at the same moment.
@@ -90,8 +90,7 @@ class Pools:
         snapshot = self._snapshots.cached(stored, self._refused(stored))
         plan = plan_pool(snapshot, self._world.now())
         if plan.destroys:
-            snapshot = await self._snapshots.live(stored, snapshot.refusals)
-            plan = plan_pool(snapshot, self._world.now())
+            snapshot, plan = await self._look_live(stored, snapshot, plan)
         if plan.heal or _fails_now(stored, plan):
             # Who was healed and which revision failed must not be lost with who found it out: nothing else will show it afterwards.
             await self._show(stored, plan)
@@ -105,6 +104,19 @@ class Pools:
             return Later(0)
         self._remember(stored, outcome)
         return await self._conclude(stored, plan, outcome)
+
+    async def _look_live(
+        self, stored: Stored[VirtualMachinePool], snapshot: PoolSnapshot, plan: PoolPlan
+    ) -> tuple[PoolSnapshot, PoolPlan]:
+        """The same again, from what the API server says now. Of machines that are to be wiped also whether they run by now: a look
+        at those may find others in their place."""
+        wiped: set[str] = set()
+        while True:
+            wiped |= {one.name for one in plan.heal}
+            snapshot = await self._snapshots.live(stored, snapshot.refusals, wiped)
+            plan = plan_pool(snapshot, self._world.now())
+            if wiped.issuperset(one.name for one in plan.heal):
+                return snapshot, plan
 
     async def _conclude(self, before: Stored[VirtualMachinePool], plan: PoolPlan, outcome: Outcome) -> Result:
         """Shows how things are by now, and says when to look again."""

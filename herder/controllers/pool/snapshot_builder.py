@@ -57,12 +57,15 @@ class SnapshotBuilder:
             to_attach=self._attachable(pool),
         )
 
-    async def live(self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal]) -> PoolSnapshot:
-        """Machines as the API server knows them now: before anything is deleted or wiped."""
+    async def live(
+        self, stored: Stored[VirtualMachinePool], refusals: Mapping[str, Refusal], wiped: Iterable[str] = ()
+    ) -> PoolSnapshot:
+        """Machines as the API server knows them now, before anything is deleted or wiped; of those of these names their instances,
+        too."""
         pool = stored.view
         listing = await self._client.list(MACHINES, Selection(namespace=pool.namespace))
         ours = [machine for machine in listing.items if machine.controller_uid == pool.uid]
-        instances = await self._live_instances(pool)
+        instances = await self._live_instances(pool, wiped)
         members = [member_of(pool.name, machine, instances(machine.name)) for machine in ours]
         cached = self.cached(stored, refusals)
         others = [machine for machine in listing.items if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
@@ -74,13 +77,17 @@ class SnapshotBuilder:
             living=frozenset(machine.uid for machine in listing.items if not machine.being_deleted),
         )
 
-    async def _live_instances(self, pool: VirtualMachinePool) -> Callable[[str], VirtualMachineInstance | None]:
-        """Where only halted machines may be taken, the cache must not be behind; else the version of the machine is enough."""
+    async def _live_instances(
+        self, pool: VirtualMachinePool, wiped: Iterable[str]
+    ) -> Callable[[str], VirtualMachineInstance | None]:
+        """Where only halted machines may be taken, or volumes that were in use are wiped, the cache must not be behind; else the
+        version of the machine is enough."""
         strategy = pool.spec.scale_in_strategy
-        if strategy is None or strategy.opportunistic is None:
-            return lambda name: view_of(self._instances.stored(Key(pool.namespace, name)))
-        listed = (await self._client.list(INSTANCES, Selection(namespace=pool.namespace))).items
-        return {instance.name: instance for instance in listed}.get
+        if strategy is not None and strategy.opportunistic is not None:
+            listed = (await self._client.list(INSTANCES, Selection(namespace=pool.namespace))).items
+            return {instance.name: instance for instance in listed}.get
+        found = {name: await self._client.find(INSTANCES, Key(pool.namespace, name)) for name in wiped}
+        return lambda name: found[name] if name in found else view_of(self._instances.stored(Key(pool.namespace, name)))
 
     def forget(self, uid: str) -> None:
         self._templates.pop(uid, None)

@@ -32,7 +32,8 @@ def pool(replicas: int, *, name: str = "web", **spec: Any) -> Json:
 
 
 class LateMachines:
-    """A transport over which changes of machines come only while `open` is set, and others may act between two calls."""
+    """A transport over which changes of machines and of instances come only while `open` and `instances` are set, and others may
+    act between two calls."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -42,8 +43,9 @@ class LateMachines:
         # Done once, when the next machine is about to be written, or deleted.
         self.before_write: Callable[[], Awaitable[Any]] | None = None
         self.before_delete: Callable[[], Awaitable[Any]] | None = None
-        self.open = asyncio.Event()
+        self.open, self.instances = asyncio.Event(), asyncio.Event()
         self.open.set()
+        self.instances.set()
 
     async def send(self, call: Call) -> Reply:
         if call.method == "PATCH" and "/virtualmachines/" in call.path and self.before_write is not None:
@@ -57,16 +59,20 @@ class LateMachines:
 
     def stream(self, call: Call) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         stream = self._line.stream(call)
-        return self._late(stream) if call.path.endswith("/virtualmachines") else stream
+        ends = {"/virtualmachines": self.open, "/virtualmachineinstances": self.instances}
+        gate = next((gate for end, gate in ends.items() if call.path.endswith(end)), None)
+        return self._late(stream, gate) if gate is not None else stream
 
     @asynccontextmanager
-    async def _late(self, stream: AbstractAsyncContextManager[AsyncIterator[bytes]]) -> AsyncGenerator[AsyncIterator[bytes]]:
+    async def _late(
+        self, stream: AbstractAsyncContextManager[AsyncIterator[bytes]], gate: asyncio.Event
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
         async with stream as pieces:
-            yield self._held(pieces)
+            yield self._held(pieces, gate)
 
-    async def _held(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _held(self, pieces: AsyncIterator[bytes], gate: asyncio.Event) -> AsyncIterator[bytes]:
         async for piece in pieces:
-            await self.open.wait()
+            await gate.wait()
             yield piece
 
 
@@ -89,6 +95,11 @@ class Cluster:
         await self.person.patch(POOLS, Key("default", "web"), {"spec": {"replicas": replicas}})
         await asyncio.sleep(5)
 
+    async def is_as_it_was(self, key: Key, uid: str) -> bool:
+        """Nobody has deleted the machine."""
+        found = await self.person.find(MACHINES, key)
+        return found is not None and found.uid == uid and not found.being_deleted
+
     async def staying(self) -> list[str]:
         listed = (await self.person.list(MACHINES, Selection(namespace="default"))).items
         return sorted(one.name for one in listed if not one.being_deleted)
@@ -104,5 +115,6 @@ def play(story: Callable[[Cluster], Coroutine[Any, Any, None]], controller: type
             async with cluster.leads() if leads else nullcontext():
                 await story(cluster)
                 cluster.late.open.set()
+                cluster.late.instances.set()
 
     in_virtual_time(main())

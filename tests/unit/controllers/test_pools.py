@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from herder.kube.resources import MACHINES, POOLS, Key
-from tests.unit.controllers.pool_cluster import MACHINE_SPEC, Cluster, Json, play
+from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
+from tests.unit.controllers.pool_cluster import INSTANCE_SPEC, MACHINE_SPEC, Cluster, Json, play
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -82,5 +82,32 @@ def test_a_machine_that_was_detached_a_moment_ago_is_not_deleted() -> None:
         await cluster.person.patch(MACHINES, Key("default", "web-2"), {"metadata": {"ownerReferences": None}})
         await cluster.scale(0)
         assert await cluster.staying() == ["web-2"]
+
+    play(story)
+
+
+@pytest.mark.parametrize("by_now", [False, True], ids=["it does not", "it does"])
+def test_whether_a_machine_runs_by_now_is_asked_before_it_is_wiped(by_now: bool) -> None:
+    """Its own controller has not yet written that it does, and the cache of instances is behind as well."""
+    always = {"runStrategy": "Always", "template": {"spec": INSTANCE_SPEC}}
+    sick = {"startFailure": {"consecutiveFailCount": 3, "firstFailureTimestamp": "2020-01-01T00:00:00Z"}}
+    key = Key("default", "web-1")
+
+    async def story(cluster: Cluster) -> None:
+        await cluster.make(1, autohealing={}, template={"spec": always})
+        machine = await cluster.person.get(MACHINES, key)
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": key.name, "uid": machine.uid, "controller": True}
+        metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": [owner], "labels": machine.labels}
+        await cluster.person.create(INSTANCES, {"metadata": metadata, "spec": INSTANCE_SPEC})
+        await asyncio.sleep(5)
+        cluster.late.instances.clear()
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
+        status = {"phase": "Running", "conditions": [ready]} if by_now else {"phase": "Scheduled"}
+        await cluster.person.patch(INSTANCES, key, {"status": status}, subresource="status")
+        await cluster.person.patch(MACHINES, key, {"status": sick}, subresource="status")
+        await asyncio.sleep(5)
+        assert await cluster.is_as_it_was(key, machine.uid) == by_now
+        found = (await cluster.person.get(POOLS, Key("default", "web"))).status
+        assert found is not None and bool(found.healing) != by_now, "nor is it written that it was"
 
     play(story)
