@@ -146,13 +146,15 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
 
 
 def _paused(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course, staying: tuple[Member, ...], now: float) -> PoolPlan:
-    """Nothing is done; what there is is shown."""
+    """Nothing is done to machines; what there is is shown. What one has taken back is its own all the same: deleted by hand, it
+    would leave a volume behind that the one after it gets."""
     pool = snapshot.pool
     counts = availability.count(staying, pool.spec.replicas, availability.min_ready_seconds(pool), now)
     treated = healing.heal(pool, staying, {}, {}, now)
     surplus = max(0, len(staying) - pool.spec.replicas)
     standing = Standing(staying, wanted, course, counts, treated, surplus, snapshot.refusals)
     return PoolPlan(
+        release=preservation.releases(snapshot, preserving=()),
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
         refused=frozenset(snapshot.refusals),

@@ -56,6 +56,14 @@ def test_crash_between_second_owner_patch_and_delete_then_scale_out_releases_the
     assert (goes_on.release, [one.name for one in goes_on.remove]) == ((), ["web-2"])
 
 
+@pytest.mark.parametrize("controller", ["uid-web-2", ""], ids=["taken back", "preserved"])
+def test_a_paused_pool_keeps_no_share_in_what_a_machine_has_taken_back(controller: str) -> None:
+    """Deleted by hand, that machine is made afresh; while nobody has taken it back it stays."""
+    kept = volume("web-2", controller=controller)
+    plan = scaled(2, member(1), member(2), spec={**OFFLINE, "paused": True}, volumes=(kept,), living=frozenset({"uid-web-2"}))
+    assert [one.name for one in plan.release] == (["disk-of-web-2"] if controller else [])
+
+
 def test_crash_between_second_owner_patch_and_delete_then_detach_releases_the_volume() -> None:
     begun = volume("web-2", controller="uid-of-the-detached")
     plan = scaled(1, member(1), volumes=(begun,), living=frozenset({"uid-web-1", "uid-of-the-detached"}), held=frozenset({"web-2"}))
