@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
+from herder.api import labels
 from herder.api.kinds import VirtualMachine
 from herder.controllers.hands import Hands
 from herder.kube.cache import Index, Stored
 from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
-from herder.kube.errors import NotFound
+from herder.kube.errors import Conflict, NotFound
 from herder.kube.kit import Kit
 from herder.kube.resources import DATA_VOLUMES, INSTANCES, MACHINES, Key
 from herder.rules.machines import MachineSnapshot, TakeBack, plan_machine
@@ -76,8 +77,20 @@ class Machines:
             # That it is gone makes us look again.
             with contextlib.suppress(NotFound):
                 await self._hands.patch(self._instances, instance, plan.update_instance)
+        if plan.reprovisioned:
+            await self._reprovisioned(stored)
         self._hands.tell(stored.view, plan.events)
         return DONE if plan.next_look is None else Later(plan.next_look)
+
+    async def _reprovisioned(self, before: Stored[VirtualMachine]) -> None:
+        """Of that very spec: what its pool has asked for since with another one stays."""
+        stored = self._machines.stored(before.key)
+        if stored is None or stored.uid != before.uid or stored.view.metadata.generation != before.view.metadata.generation:
+            return
+        asked = {"annotations": {labels.REPROVISION: None}, "resourceVersion": str(stored.version)}
+        # That somebody was faster makes us look again.
+        with contextlib.suppress(Conflict, NotFound):
+            await self._hands.patch(self._machines, stored, {"metadata": asked})
 
     async def _take_back(self, namespace: str, kept: TakeBack) -> None:
         """That it is gone, or is another one, makes us look again."""

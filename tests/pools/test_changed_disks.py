@@ -2,6 +2,7 @@
 
 import pytest
 
+from herder.api import labels
 from tests.engines.resources import CLAIMS
 from tests.machines.herd import Json
 from tests.machines.volumes import BLANK, becomes, fetched
@@ -50,6 +51,11 @@ async def test_an_image_refresh_wipes_the_disks_whose_template_changed_and_no_ot
     assert (after["disk-1"] != before["disk-1"]) == (volumes == "Reprovision")
     assert after["data-1"] == before["data-1"]
     assert uid(await pool.herd.machine("web-1")) == machine
+
+    async def asks_for_nothing() -> bool:
+        return labels.REPROVISION not in (await pool.herd.machine("web-1"))["metadata"]["annotations"]
+
+    await pool.herd.eventually(asks_for_nothing)
 
 
 async def test_a_larger_disk_is_grown_and_nobody_restarts(pool: Pool) -> None:

@@ -15,7 +15,7 @@ from herder.rules.machines.inherited import UNKNOWN, Origin, instance_patch, ori
 from herder.rules.machines.last_ready import last_ready
 from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
 from herder.rules.machines.ready_revision import look_when_proven, ready_revision
-from herder.rules.machines.reprovisioned import to_reprovision
+from herder.rules.machines.reprovisioned import is_reprovisioned, to_reprovision
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
@@ -41,6 +41,8 @@ class MachinePlan(msgspec.Struct, frozen=True):
     delete_data_volumes: tuple[Delete, ...] = ()
     create_instance: Document | None = None
     delete_instance: Delete | None = None
+    # All that was asked to be made again is: nobody asks for it any more.
+    reprovisioned: bool = False
     # What of the template reaches the instance without a restart, as a merge patch.
     update_instance: Document | None = None
     status: Document = msgspec.field(default_factory=dict)
@@ -96,6 +98,7 @@ def _plan(
         create_data_volumes=missing,
         create_instance=children.instance_of(snapshot.document) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
+        reprovisioned=is_reprovisioned(snapshot.machine, snapshot.data_volumes),
         update_instance=_update(snapshot, instance, origin) if want == "leave" else None,
         status=status,
         events=(

@@ -1,7 +1,8 @@
 """Which DataVolumes of a machine are made again before its next start: those that somebody asked for and that differ from their
 templates (seed 003: an image that is refreshed by a rollout).
 
-Asked for by name, and done only where volume and template differ: to look twice wipes nothing twice.
+Asked for by name, and done only where volume and template differ: to look twice wipes nothing twice. What is done is asked for no
+longer: a template that somebody changes by hand later wipes nothing.
 """
 
 from __future__ import annotations
@@ -18,10 +19,22 @@ from herder.api.quantity import parse_quantity
 
 def to_reprovision(machine: VirtualMachine, volumes: Mapping[str, DataVolume]) -> tuple[DataVolume, ...]:
     """Only its own. One that is being deleted already is among them, so that nothing starts with it."""
-    asked = {name.strip() for name in machine.annotations.get(labels.REPROVISION, "").split(",")}
-    templates = {one.metadata.name: one.spec for one in machine.spec.data_volume_templates or ()}
-    own = (volumes[name] for name in templates if name in asked and name in volumes)
-    return tuple(one for one in own if one.controller_uid == machine.uid and differs(one.spec, templates[one.name]))
+    asked = _asked(machine)
+    own = (volumes[name] for name in asked if name in volumes)
+    return tuple(one for one in own if one.controller_uid == machine.uid and differs(one.spec, asked[one.name]))
+
+
+def is_reprovisioned(machine: VirtualMachine, volumes: Mapping[str, DataVolume]) -> bool:
+    """All that was asked for is there, is its own, and is as its template says: the request may go."""
+    if labels.REPROVISION not in machine.annotations or machine.being_deleted or to_reprovision(machine, volumes):
+        return False
+    return all(name in volumes and volumes[name].controller_uid == machine.uid for name in _asked(machine))
+
+
+def _asked(machine: VirtualMachine) -> dict[str, DataVolumeSpec]:
+    """Of those that the machine has: what their templates say."""
+    names = {name.strip() for name in machine.annotations.get(labels.REPROVISION, "").split(",")}
+    return {one.metadata.name: one.spec for one in machine.spec.data_volume_templates or () if one.metadata.name in names}
 
 
 def differs(is_: DataVolumeSpec, wanted: DataVolumeSpec) -> bool:

@@ -70,3 +70,20 @@ def test_other_volumes_stay(is_: DataVolume, wanted: Json, asked: str) -> None:
 
 def test_a_smaller_disk_is_another_disk() -> None:
     assert plan(volume(OLD | {"pvc": LARGE}), OLD).delete_data_volumes != ()
+
+
+@pytest.mark.parametrize(
+    ("is_", "asked", "done"),
+    [
+        pytest.param(volume(NEW), "disk", True, id="it is as its template says"),
+        pytest.param(volume(NEW), "disk,dropped", True, id="another one is no longer in the template"),
+        pytest.param(volume(OLD), "disk", False, id="it is still the old one"),
+        pytest.param(volume(OLD, going=True), "disk", False, id="it goes"),
+        pytest.param(None, "disk", False, id="it is to be made"),
+        pytest.param(volume(NEW, owner="somebody"), "disk", False, id="it has not taken it back yet"),
+        pytest.param(volume(NEW), "", False, id="nobody asked"),
+    ],
+)
+def test_what_is_made_again_is_asked_for_no_longer(is_: DataVolume | None, asked: str, done: bool) -> None:
+    """A template that somebody changes by hand later would wipe the disk otherwise."""
+    assert plan(is_, NEW, asked).reprovisioned == done
