@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
+from herder.controllers.configuration import WHERE
+from herder.kube.resources import CONFIG_MAPS, INSTANCES, MACHINES, POOLS, Key
 from tests.unit.controllers.pool_cluster import INSTANCE_SPEC, MACHINE_SPEC, Cluster, Json, play
 
 
@@ -109,5 +110,25 @@ def test_whether_a_machine_runs_by_now_is_asked_before_it_is_wiped(by_now: bool)
         assert await cluster.is_as_it_was(key, machine.uid) == by_now
         found = (await cluster.person.get(POOLS, Key("default", "web"))).status
         assert found is not None and bool(found.healing) != by_now, "nor is it written that it was"
+
+    play(story)
+
+
+def test_no_more_machines_are_on_their_way_than_herder_config_allows_and_a_change_of_it_counts_at_once() -> None:
+    always = {"runStrategy": "Always", "template": {"spec": INSTANCE_SPEC}}
+
+    async def story(cluster: Cluster) -> None:
+        metadata = {"name": WHERE.name, "namespace": WHERE.namespace}
+        await cluster.person.create(CONFIG_MAPS, {"metadata": metadata, "data": {"pools.yaml": "burst: 3"}})
+        await asyncio.sleep(1)
+        # Nobody starts them: all stay on their way.
+        await cluster.make(9, template={"spec": always})
+        assert len(await cluster.staying()) == 3
+        await cluster.person.patch(CONFIG_MAPS, WHERE, {"data": {"pools.yaml": "burst: 5"}})
+        await asyncio.sleep(5)
+        assert len(await cluster.staying()) == 5
+        await cluster.person.delete(CONFIG_MAPS, WHERE)
+        await asyncio.sleep(5)
+        assert len(await cluster.staying()) == 9
 
     play(story)
