@@ -43,6 +43,7 @@ async def plan(where: Where, name: str, replicas: int | None, file: Path | None,
     """
     from herder.api.world import RealWorld
     from herder.cli.pool.reading import read_pool, read_snapshot
+    from herder.kube.cache.collector import collector_off
     from herder.rules.pools.explain import explain_plan
 
     if replicas is not None and file is not None:
@@ -55,7 +56,9 @@ async def plan(where: Where, name: str, replicas: int | None, file: Path | None,
         elif wanted is not None:
             found, written = await _as_if_applied(client, found, written, wanted)
         snapshot, unknown = await read_snapshot(client, found, written)
-        show(explain_plan(snapshot, RealWorld().now(), unknown), _text, output)
+        with collector_off():
+            found_out = explain_plan(snapshot, RealWorld().now(), unknown)
+        show(found_out, _text, output)
 
 
 def _read(file: Path, name: str) -> Document:
