@@ -41,7 +41,8 @@ LAST_APPLIED: Final = "herder.dev/last-applied-metadata"  # what an instance inh
 
 # Pools (seed 003)
 POOL: Final = "herder.dev/pool"  # of a launcher pod: the pool that controls its machine
-POOL_REVISION: Final = "herder.dev/pool-revision"  # of a machine and its instance: the ControllerRevision that it was made from
+# Label of a machine and its instance, annotation of a preserved DataVolume: the ControllerRevision that it is of.
+POOL_REVISION: Final = "herder.dev/pool-revision"
 POOL_UPDATED: Final = "herder.dev/pool-updated-at"  # annotation of a machine: when its pool gave it that revision
 UPDATED_IN_PLACE: Final = (
     "herder.dev/updated-in-place"  # annotation of a machine: uid of the instance that has its revision as it is

@@ -4,7 +4,7 @@ import pytest
 
 from herder.api import labels
 from tests.engines.resources import CLAIMS
-from tests.machines.herd import Json
+from tests.machines.herd import MACHINES, Json
 from tests.machines.volumes import BLANK, becomes, fetched
 from tests.pools.pool import Pool, template, uid
 
@@ -56,6 +56,21 @@ async def test_an_image_refresh_wipes_the_disks_whose_template_changed_and_no_ot
         return labels.REPROVISION not in (await pool.herd.machine("web-1"))["metadata"]["annotations"]
 
     await pool.herd.eventually(asks_for_nothing)
+
+
+async def test_a_template_changed_while_preserved_wipes_the_disks_that_it_changed_where_that_is_asked_for(pool: Pool) -> None:
+    made_of = two_disks()
+    kept = {"scaleInStrategy": {"proactive": {"statePreservation": "Offline"}}}
+    await pool.make(1, made_of, updateStrategy={"proactive": {"volumes": "Reprovision"}}, **kept)
+    await pool.settled(1)
+    before = await claims(pool)
+    await pool.change(replicas=0)
+    await pool.herd.gone(MACHINES, "web-1")
+    await pool.roll(with_disk(made_of, fetched(OTHER)))
+    await pool.change(replicas=1)
+    await pool.settled(1)
+    after = await claims(pool)
+    assert (after["disk-1"] != before["disk-1"], after["data-1"] == before["data-1"]) == (True, True)
 
 
 async def test_a_larger_disk_is_grown_and_nobody_restarts(pool: Pool) -> None:

@@ -167,13 +167,13 @@ class Writer:
         known = [reference for one in volume.metadata.owner_references or () if (reference := plain(one)) is not None]
         if any(one.get("uid") == pool.uid for one in known):
             return
-        ready = {"annotations": {labels.READY_REVISION: wanted.ready_revision}} if wanted.ready_revision else {}
+        said = {labels.READY_REVISION: wanted.ready_revision, labels.POOL_REVISION: wanted.revision}
         metadata: Document = {
             "uid": volume.uid,
             "resourceVersion": volume.metadata.resource_version,
             "labels": {labels.MACHINE_NAME: wanted.name},
             "ownerReferences": [*known, owner_reference(pool, controller=False)],
-            **ready,
+            "annotations": {name: value for name, value in said.items() if value},
         }
         made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, volume.name), {"metadata": metadata})
         await self._volumes.wait_seen(made.metadata.resource_version or "")

@@ -252,7 +252,8 @@ def _updated(update: Update, member: Member) -> PlanStep:
 
 
 def _made(create: Create) -> str:
-    return "takes back the volumes that were kept of it" if create.returning else ""
+    wiped = f"; wipes {', '.join(create.wiped)}" if create.wiped else ""
+    return f"takes back the volumes that were kept of it{wiped}" if create.returning else ""
 
 
 def _followed(snapshot: PoolSnapshot, later: Sequence[PlanStep]) -> Iterable[str]:

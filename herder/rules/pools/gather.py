@@ -89,6 +89,7 @@ def owned_volume(pool: VirtualMachinePool, volume: DataVolume) -> OwnedVolume | 
         controller=volume.controller_uid or "",
         deleting=volume.being_deleted,
         ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
+        revision=volume.annotations.get(labels.POOL_REVISION, ""),
         references=references_of(volume),
     )
 

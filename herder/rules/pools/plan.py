@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -25,8 +25,9 @@ class Create(msgspec.Struct, frozen=True):
     name: str
     revision: str
     document: Document
-    # Volumes that were kept from a machine of this name.
+    # Volumes that were kept from a machine of this name; and those of them that are made again, because their template changed.
     returning: bool = False
+    wiped: tuple[str, ...] = ()
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -50,9 +51,10 @@ class Remove(msgspec.Struct, frozen=True):
     name: str
     uid: str
     resource_version: str
-    # Whether its volumes stay, and what its machine was ready on.
+    # Whether its volumes stay, and what they are to say: what its machine was ready on, and which revision it had.
     preserve: bool = False
     ready_revision: str = ""
+    revision: str = ""
 
 
 class Adopt(msgspec.Struct, frozen=True):
@@ -82,7 +84,7 @@ class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def destroys(self) -> bool:
         """Whether something is deleted or wiped: then machines are listed live first."""
-        return bool(self.heal or self.remove or any(one.wipes for one in self.update))
+        return bool(self.heal or self.remove or any(one.wipes for one in self.update) or any(one.wiped for one in self.create))
 
 
 def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
@@ -130,7 +132,7 @@ def plan_pool(snapshot: PoolSnapshot, now: float) -> PoolPlan:
         heal=tuple(_removal(member, False) for member in treated.healed),
         remove=tuple(_removal(member, bool(preserving)) for member in taken.taken),
         update=tuple(_update(snapshot, step, now) for step in steps),
-        create=_creations(snapshot, course, numbers.numbers, sum(step.is_fresh for step in steps), now),
+        create=_creations(snapshot, course, known, numbers.numbers, sum(step.is_fresh for step in steps), now),
         status=status_of(snapshot, standing, now),
         events=events_of(pool, standing, now),
         refused=frozenset(refused),
@@ -183,7 +185,8 @@ def _in_use(snapshot: PoolSnapshot, wanted: Revision, course: rollout.Course) ->
     used = {wanted.name, course.target.name, course.last_good.name, (status.current_revision if status else None) or ""}
     for member in snapshot.members:
         used.update((member.revision, member.instance_revision, member.ready_revision))
-    used.update(volume.ready_revision for volume in snapshot.volumes)
+    for volume in snapshot.volumes:
+        used.update((volume.ready_revision, volume.revision))
     return frozenset(used)
 
 
@@ -206,7 +209,7 @@ def _adoption(one: Attachable, snapshot: PoolSnapshot) -> Adopt:
 
 
 def _removal(member: Member, preserve: bool) -> Remove:
-    return Remove(member.name, member.uid, member.resource_version, preserve, member.ready_revision)
+    return Remove(member.name, member.uid, member.resource_version, preserve, member.ready_revision, member.revision)
 
 
 def _update(snapshot: PoolSnapshot, step: rollout.Step, now: float) -> Update:
@@ -242,16 +245,24 @@ def _reworded(own: RunField | None, wanted: RunField | None) -> Document | None:
 
 
 def _creations(
-    snapshot: PoolSnapshot, course: rollout.Course, numbers: Sequence[int], updated: int, now: float
+    snapshot: PoolSnapshot,
+    course: rollout.Course,
+    known: Mapping[str, Revision],
+    numbers: Sequence[int],
+    updated: int,
+    now: float,
 ) -> tuple[Create, ...]:
     """`updated`: how many get the revision in this plan before them."""
     pool = snapshot.pool
     kept = preservation.preserved_states(snapshot)
-    annotations = {labels.POOL_UPDATED: text_of(moment(now))}
+    since = {labels.POOL_UPDATED: text_of(moment(now))}
     made: list[Create] = []
     for place, number in enumerate(numbers):
         revision, name = course.for_new(updated + place), machine_name(pool.name, number)
-        made.append(Create(name, revision.name, machine_document(pool, revision, number, annotations=annotations), name in kept))
+        wiped = preservation.changed_meanwhile(pool, kept.get(name, ()), revision, known, number)
+        annotations = {**since, labels.REPROVISION: ",".join(wiped)} if wiped else since
+        document = machine_document(pool, revision, number, annotations=annotations)
+        made.append(Create(name, revision.name, document, name in kept, wiped))
     return tuple(made)
 
 

@@ -14,7 +14,10 @@ from herder.api import labels
 from herder.api.kinds import DataVolume, VirtualMachinePool
 from herder.api.kinds.pool import StatePreservation
 from herder.rules.plans import Document, text_of
+from herder.rules.pools.revisions import Revision
+from herder.rules.pools.rollout import reprovisions, strategy_of
 from herder.rules.pools.snapshot import OwnedVolume, PoolSnapshot
+from herder.rules.pools.template import volume_changes
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -73,6 +76,22 @@ def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
     """By machine: the revision that it was ready on before it was taken away, for those whose volumes are kept. A machine that has
     taken them back says so itself (`readyRevision`)."""
     return {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
+
+
+def changed_meanwhile(
+    pool: VirtualMachinePool, kept: Iterable[OwnedVolume], target: Revision, known: Mapping[str, Revision], number: int
+) -> tuple[str, ...]:
+    """Volumes that were kept of a machine of another revision, whose template is another one by now, where that is to be seen on
+    disks: the machine would come back with the old image and the new revision. Of what nobody knows any more nothing is wiped."""
+    if strategy_of(pool) != "Proactive" or not reprovisions(pool):
+        return ()
+    found: list[str] = []
+    for volume in kept:
+        name, _, postfix = volume.name.rpartition("-")
+        before = known.get(volume.revision)
+        if postfix == str(number) and before is not None and name in volume_changes(before.template, target.template):
+            found.append(volume.name)
+    return tuple(found)
 
 
 class PreservedRow(msgspec.Struct, frozen=True, rename="camel"):

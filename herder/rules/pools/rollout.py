@@ -286,14 +286,14 @@ def _reprovisioned(pool: VirtualMachinePool, member: Member, target: Revision, k
     """What differs now, and what was asked for before and may not have been done yet: whoever does it wipes only what differs."""
     before = known.get(member.revision)
     asked = _still_wiped(pool, member)
-    if not _reprovisions(pool) or before is None:
+    if not reprovisions(pool) or before is None:
         return asked
     return tuple(dict.fromkeys((*asked, *volume_changes(before.template, target.template))))
 
 
 def _still_wiped(pool: VirtualMachinePool, member: Member) -> tuple[str, ...]:
-    return member.reprovision if _reprovisions(pool) else ()
+    return member.reprovision if reprovisions(pool) else ()
 
 
-def _reprovisions(pool: VirtualMachinePool) -> bool:
+def reprovisions(pool: VirtualMachinePool) -> bool:
     return (proactive(pool).volumes or defaults.CHANGED_VOLUMES) == "Reprovision"

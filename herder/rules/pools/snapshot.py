@@ -25,7 +25,9 @@ class OwnedVolume(msgspec.Struct, frozen=True, kw_only=True):
     # uid of the machine that still controls it; empty where none does.
     controller: str = ""
     deleting: bool = False
+    # What that machine was ready on, and which revision it had.
     ready_revision: str = ""
+    revision: str = ""
     references: tuple[Document, ...] = ()
 
 

@@ -12,7 +12,7 @@ from herder.rules.pools.member import Member, ReadyPeriod, RunField
 from herder.rules.pools.rollout import is_updated
 from herder.rules.pools.snapshot import Refusal
 
-from .things import NOW, A, B, C, Json, at, broken, halted, member, name_of, pool, proactive, snapshot, starting, template
+from .things import NOW, A, B, C, Json, at, broken, halted, member, name_of, pool, proactive, snapshot, starting, template, volume
 
 
 def roll(
@@ -360,6 +360,34 @@ def test_a_disk_that_was_to_be_made_again_still_is_after_a_further_change() -> N
     annotations = roll_disk("Reprovision", asked, wanted=newer).update[0].document["metadata"]["annotations"]
     assert annotations["herder.dev/reprovision"] == "disk-1"
     assert "herder.dev/reprovision" not in roll_disk("Keep", asked, wanted=newer).update[0].document["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("volumes", "before", "wiped"),
+    [
+        pytest.param("Reprovision", name_of(OLD), ("disk-1",), id="it changed meanwhile"),
+        pytest.param("Reprovision", name_of(NEW), (), id="it is the same"),
+        pytest.param("Reprovision", "web-forgotten", (), id="nobody knows what it was"),
+        pytest.param("Keep", name_of(OLD), (), id="disks are kept"),
+    ],
+)
+def test_a_preserved_disk_whose_template_changed_meanwhile_is_made_again_where_that_is_asked_for(
+    volumes: str, before: str, wiped: tuple[str, ...]
+) -> None:
+    kept = volume("web-1", name="disk-1", revision=before)
+    other = volume("web-1", name="data-1", revision=before)
+    of = pool(1, NEW, **proactive(volumes=volumes))
+    plan = plan_pool(snapshot(of, wanted=NEW, stored=(OLD, NEW), volumes=(kept, other)), NOW)
+    assert [(one.returning, one.wiped) for one in plan.create] == [(True, wiped)]
+    assert plan.create[0].document["metadata"]["annotations"].get("herder.dev/reprovision", "") == ",".join(wiped)
+    assert plan.destroys == bool(wiped)
+
+
+def test_a_revision_of_which_a_disk_is_preserved_is_not_forgotten() -> None:
+    of = pool(0, NEW, revisionHistoryLimit=0)
+    assert (
+        plan_pool(snapshot(of, wanted=NEW, stored=(OLD, NEW), volumes=(volume("web-1", revision=name_of(OLD)),)), NOW).forget == ()
+    )
 
 
 def test_a_machine_of_an_unknown_revision_is_brought_up_to_date() -> None:
