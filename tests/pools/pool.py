@@ -178,13 +178,14 @@ class Pool:
         await self.until(lambda status: all(one["type"] != kind for one in status.get("conditions", ())))
 
     @asynccontextmanager
-    async def watched(self) -> AsyncGenerator[list[int]]:
-        """How many of its machines are ready, again and again, as somebody sees it who looks from outside."""
+    async def watched(self, but: int = 0) -> AsyncGenerator[list[int]]:
+        """How many of its machines are ready, again and again, as somebody sees it who looks from outside. `but`: one that does not
+        count."""
         seen: list[int] = []
 
         async def look() -> None:
             while True:
-                found = (await self.instances()).values()
+                found = [one for number, one in (await self.instances()).items() if number != but]
                 ready = [one for one in found if condition({"status": {}, **one}, "Ready").get("status") == "True"]
                 seen.append(sum("deletionTimestamp" not in one["metadata"] for one in ready))
 

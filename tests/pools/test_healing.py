@@ -186,7 +186,7 @@ async def test_secret_7_missing_one_waits_the_rest_goes_on_and_is_not_healed(poo
 
 
 async def test_healed_vms_old_claim_still_terminating(pool: Pool) -> None:
-    """The one in its place waits for a claim of its own, and never mounts the spoilt one."""
+    """Its name is held until the claim is gone: nothing is made in its place, mounts the spoilt disk or takes it over before."""
     made_of = template(disk=BLANK, livenessProbe=PING, simulated={"dies-after": "0s"})
     await pool.make(1, made_of, autohealing=HEALS, scaleInStrategy={"proactive": {"statePreservation": "Offline"}})
     await becomes(pool.herd, "Succeeded", "disk-1")
@@ -200,7 +200,18 @@ async def test_healed_vms_old_claim_still_terminating(pool: Pool) -> None:
         return "deletionTimestamp" in found["metadata"]
 
     await pool.herd.eventually(going)
+    # Those that are made from now on start well. The second is made meanwhile, and so would be another one in place of the first.
+    mended = {"updateStrategy": {"unmanaged": {}}, "template": memory("64Mi", dies_after=None)}
+    await pool.change(replicas=2, **mended)
+    await pool.herd.running("web-2")
+    waits = await pool.machines()
+    assert {name: "deletionTimestamp" in one["metadata"] for name, one in waits.items()} == {"web-1": True, "web-2": False}
+    assert uid(waits["web-1"]) == before
+    assert list(await pool.instances()) == [2], "nothing mounts it"
+    old = (await pool.api.get(CLAIMS, "disk-1", pool.namespace)).ok
+    assert (uid(old), old["metadata"].get("ownerReferences")) == (uid(claim), claim["metadata"].get("ownerReferences"))
+    assert (await pool.get())["status"]["preservedStates"] == 0
     await pool.herd.patch("disk-1", {"metadata": {"finalizers": None}}, CLAIMS)
     await healed(pool, 1, before)
-    await becomes(pool.herd, "Succeeded", "disk-1")
+    await pool.herd.running("web-1")
     assert uid((await pool.api.get(CLAIMS, "disk-1", pool.namespace)).ok) != uid(claim)
