@@ -10,6 +10,7 @@ from tests.e2e.test_up_metrics import scraped, values
 from tests.pools.pool import template
 
 POOL = {"namespace": "default", "vmpool": "web"}
+PHASES = ("kubevirt_vmi_phase_transition_time_seconds", "kubevirt_vmi_phase_transition_time_from_creation_seconds")
 
 
 def test_a_pool_has_its_series_and_they_go_with_it(tmp_path: Path, kubectl_program: Path) -> None:
@@ -29,6 +30,15 @@ def test_a_pool_has_its_series_and_they_go_with_it(tmp_path: Path, kubectl_progr
         kubectl("patch", "vmpool", "web", "--type=merge", "-p", json.dumps(patch))
         until(lambda: shown("herder_pool_replicas", state="ready") == 2, "they did not become ready")
         until(lambda: shown("herder_pool_rollout_age_seconds") == 0, "the rollout did not end")
+        assert (shown("herder_pool_vm_starts") or 0) >= 2
+        for phases in PHASES:
+            assert (shown(phases, phase="Running", le="+Inf") or 0) >= 2
+        stopped = shown("herder_pool_vm_stops") or 0
+        kubectl("scale", "vmpool", "web", "--replicas=1")
+        until(lambda: shown("herder_pool_vm_stops") == stopped + 1, "no stop was counted")
+        until(lambda: shown("herder_pool_replicas", state="current") == 1, "it was not taken")
+        ended = "kubevirt_vmi_phase_transition_time_from_deletion_seconds"
+        until(lambda: (shown(ended, le="+Inf") or 0) >= 1, "its end was not counted")
         kubectl("delete", "vmpool", "web")
 
         def gone() -> bool:
