@@ -9,13 +9,18 @@ from herder.rules.herder_config import NAME
 from tests.simulation.inputs_to import inputs_to
 from tests.simulation.pools.scenario import ROLLED, pool, template
 
-SPEC: dict[str, Any] = {
+# So that of many the first one stays, which was made before all others.
+NEWEST: dict[str, Any] = {"selectionPolicy": {"basePolicy": "Newest"}}
+COMMON: dict[str, Any] = {
     "maxUnavailable": "50%",
     "minReadySeconds": 1,
     "progressDeadlineSeconds": 60,
     "revisionHistoryLimit": 2,
     "nameGeneration": {"appendPostfixToSecretReferences": True},
     "autohealing": {"startupFailureThreshold": 2, "minFailingDuration": "1s"},
+}
+PROACTIVE: dict[str, Any] = {
+    **COMMON,
     "updateStrategy": {
         "proactive": {
             "limit": "100%",
@@ -27,8 +32,14 @@ SPEC: dict[str, Any] = {
             },
         }
     },
-    # So that of many the first one stays, which was made before all others.
-    "scaleInStrategy": {"proactive": {"statePreservation": "Offline", "selectionPolicy": {"basePolicy": "Newest"}}},
+    "scaleInStrategy": {"proactive": {"statePreservation": "Offline", **NEWEST}},
+}
+OPPORTUNISTIC: dict[str, Any] = {**COMMON, "updateStrategy": {"opportunistic": {}}, "scaleInStrategy": {"proactive": NEWEST}}
+# Of what is never taken (scaleInStrategy.unmanaged), or not while it runs, no way would lead back from a greater number.
+UNMANAGED: dict[str, Any] = {
+    **COMMON,
+    "updateStrategy": {"unmanaged": {}},
+    "scaleInStrategy": {"opportunistic": {"statePreservation": "Offline"}},
 }
 
 
@@ -42,8 +53,24 @@ async def few_at_once(client: Client) -> None:
 test_a_pool_copes_with_every_field = inputs_to(
     ROLLED,
     POOLS,
-    pool(1, template("6Gi", terminationGracePeriodSeconds=1), **SPEC),
+    pool(1, template("6Gi", terminationGracePeriodSeconds=1), **PROACTIVE),
     most=60,
+    history="controllerrevisions",
+    prepare=few_at_once,
+)
+test_a_pool_with_opportunistic_updates_copes_with_every_field = inputs_to(
+    ROLLED,
+    POOLS,
+    pool(1, template("6Gi", terminationGracePeriodSeconds=1), **OPPORTUNISTIC),
+    most=30,
+    history="controllerrevisions",
+    prepare=few_at_once,
+)
+test_a_pool_that_leaves_its_machines_alone_copes_with_every_field = inputs_to(
+    ROLLED,
+    POOLS,
+    pool(1, template("6Gi", "Halted", terminationGracePeriodSeconds=1), **UNMANAGED),
+    most=30,
     history="controllerrevisions",
     prepare=few_at_once,
 )
