@@ -117,6 +117,8 @@ class PodKeeper:
         self._said: dict[str, tuple[str, Document]] = {}
         # When the start of a pod's work was seen first.
         self._began: dict[str, float] = {}
+        # How work ended that was ended here: until that is written nothing else tells it, and nobody may take it for running.
+        self._ended: dict[str, GuestStatus] = {}
         # Gone while something was done for them: what that has begun may still come about.
         self._cut_short: set[str] = set()
         self._orphans = Orphans()
@@ -149,6 +151,7 @@ class PodKeeper:
                 del self._placed[uid]
                 self._said.pop(uid, None)
                 self._began.pop(uid, None)
+                self._ended.pop(uid, None)
                 self._lost.discard(uid)
                 self._probes.forget(uid)
                 self._attempts.forget(uid)
@@ -243,19 +246,21 @@ class PodKeeper:
                 await self._look_at_ending(pod, site, work)
             else:
                 await self._look(pod, site, work)
-            status = LOST if pod.uid in self._lost else work.status(pod.uid)
+            status = LOST if pod.uid in self._lost else work.status(pod.uid) or self._ended.get(pod.uid)
             moving = self._moving(pod, site)
             health = self._health(pod, status, moving, site)
             no_room = self._no_room(pod, site) if status is None else ""
             plan = plan_pod(pod, status, self._world.now(), health, no_room, moving)
             for action in plan.actions:
                 await self._act(action, pod, work)
+            if "remove" in plan.actions and plan.shown is not None:
+                self._ended[pod.uid] = plan.shown
         return Outcome(plan, health, moving)
 
     async def _look(self, pod: Pod, site: Site, work: Work) -> None:
         if pod.uid in self._lost:
             return
-        if work.status(pod.uid) is None and _says_it_runs(pod):
+        if work.status(pod.uid) is None and pod.uid not in self._ended and _says_it_runs(pod):
             await work.adopt(pod, taken_over=self._was_taken_over(pod))
         if site.guests is not None and work is site.guests:
             await site.guests.look(pod)
@@ -425,6 +430,7 @@ class PodKeeper:
         self._probes.forget(uid)
         self._said.pop(uid, None)
         self._began.pop(uid, None)
+        self._ended.pop(uid, None)
         self._lost.discard(uid)
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]
