@@ -34,8 +34,14 @@ def change_strategy(world: World) -> None:
 
 
 def change_rollout(world: World) -> None:
-    settings = world.dice.choice([{}, {"paused": True}, {"limit": 2}, {"onFailure": "Rollback"}])
-    world.spec = {**world.spec, "updateStrategy": {"proactive": settings}}
+    settings = world.dice.choice([{}, {"paused": True}, {"limit": 2}, {"onFailure": "Rollback"}, {"volumes": "Reprovision"}])
+    chosen = world.dice.choice([{"proactive": settings}, {"proactive": settings}, {"opportunistic": {}}, {"unmanaged": {}}])
+    world.spec = {**world.spec, "updateStrategy": chosen}
+
+
+def change_limits(world: World) -> None:
+    most, least = world.dice.choice(["25%", "50%", "100%", 1, 2]), world.dice.choice([0, 0, 10, 60])
+    world.spec = {**world.spec, "maxUnavailable": most, "minReadySeconds": least}
 
 
 def pause(world: World) -> None:
@@ -90,7 +96,7 @@ def lose_node(world: World) -> None:
 
 
 EVENTS: list[Callable[[World], None]] = [
-    *(change_template, change_template, scale, scale, change_strategy, change_rollout, pause, spoil, crash),
+    *(change_template, change_template, scale, scale, change_strategy, change_rollout, change_limits, pause, spoil, crash),
     *(switch, detach, delete, wish, lose_node),
 ]
 

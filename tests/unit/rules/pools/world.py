@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from herder.api.int_or_percent import scaled_value
 from herder.api.kinds.pool import VirtualMachinePoolStatus
 from herder.rules.pools import PoolPlan, PoolSnapshot, plan_pool
 from herder.rules.pools.member import Member, RunField
@@ -21,7 +22,8 @@ from .things import NOW, Json, pool, template
 GOOD, BAD = [f"{number}Gi" for number in range(1, 4)], ["13Gi", "14Gi"]
 # What nobody has rolled out before: a revision that failed once, for whatever reason, waits for another template.
 MENDED = "4Gi"
-TEMPLATES = {memory: template(memory) for memory in (*GOOD, *BAD, MENDED)}
+# Of every second one the disk is made from another image.
+TEMPLATES = {memory: template(memory, disk=f"http://images/{number % 2}") for number, memory in enumerate((*GOOD, *BAD, MENDED))}
 POOL = "pool-uid"
 NODES = ("node-1", "node-2")
 THRESHOLD = 3
@@ -69,6 +71,8 @@ class Machine(msgspec.Struct):
     own_failures: int = 0
     failing_since: float = 0.0
     ready_revision: str = ""
+    # Its disk is made again once its instance has ended.
+    reprovisions: bool = False
 
 
 class Died(Exception):
@@ -240,6 +244,9 @@ class World:
         machine.revision, machine.bad, machine.updated = wanted.revision, _is_bad(wanted.document), self.now
         machine.restart_request = annotations.get("herder.dev/restart-requested", "")
         machine.run = wanted.document["spec"]["runStrategy"]
+        machine.reprovisions = "herder.dev/reprovision" in annotations
+        if machine.reprovisions != wanted.wipes:
+            self.note(f"{machine.name} is wiped, and that is not said in the plan")
 
     def _remove(self, machine: Machine, wanted: Remove, *, healed: bool) -> None:
         volume = self.volumes.get(_disk(machine.name))
@@ -261,20 +268,36 @@ class World:
 
     def _judge(self, plan: PoolPlan) -> None:
         """Before it is carried out, by what the controller knows."""
-        staying = [one for one in self.machines.values() if one.owner == POOL and not one.deleting]
-        gone = {one.uid for one in (*plan.remove, *plan.heal)}
-        known = [self.member(one) for one in staying if one.uid not in gone]
-        missed = sum(not one.ready and not one.halted for one in known) + max(0, self.replicas - len(known))
-        down = [one for one in plan.update if one.effect != "InPlace" and next(m for m in known if m.uid == one.uid).ready]
-        most = max(1, self.replicas // 4)
-        if down and missed + len(down) > most:
-            self.note(f"{[one.name for one in down]} were taken down while {missed} of at most {most} were unavailable")
+        self._judge_updates(plan)
         ready = [one.name for one in plan.heal if self.member(self.machines[one.name]).ready]
         if ready:
             self.note(f"{ready} are ready and were healed")
+        silent = [one.name for one in plan.heal if self.member(self.machines[one.name]).node in self.lost]
+        if silent:
+            self.note(f"{silent} were wiped while their node did not answer")
         touched = [one.name for one in (*plan.heal, *plan.remove, *plan.update, *plan.create)]
         if len(touched) != len(set(touched)):
             self.note(f"one machine has two parts in a plan: {touched}")
+
+    def _judge_updates(self, plan: PoolPlan) -> None:
+        staying = [one for one in self.machines.values() if one.owner == POOL and not one.deleting]
+        gone = {one.uid for one in (*plan.remove, *plan.heal)}
+        known = {one.uid: self.member(one) for one in staying if one.uid not in gone}
+        missed = sum(not self._available(one) and not one.halted for one in known.values()) + max(0, self.replicas - len(known))
+        down = [known[one.uid] for one in plan.update if one.effect != "InPlace" and known[one.uid].ready]
+        most = max(1, scaled_value(self.spec.get("maxUnavailable", "25%"), self.replicas, round_up=False))
+        # One that is not ready for long enough is missed already.
+        if down and missed + sum(self._available(one) for one in down) > most:
+            self.note(f"{[one.name for one in down]} were taken down while {missed} of at most {most} were unavailable")
+        strategy = self.spec.get("updateStrategy") or {"proactive": {}}
+        if "proactive" not in strategy and (down or ("unmanaged" in strategy and plan.update)):
+            self.note(f"{[one.name for one in plan.update]} were updated, and that is left to people")
+        wiped = [one.name for one in plan.update if one.wipes]
+        if wiped and (strategy.get("proactive") or {}).get("volumes") != "Reprovision":
+            self.note(f"disks of {wiped} are wiped, and nobody asked for it")
+
+    def _available(self, one: Member) -> bool:
+        return one.ready and self.now - one.ready_since >= self.spec.get("minReadySeconds", 0)
 
     # Machines, by their own controller and their nodes.
 
@@ -313,6 +336,9 @@ class World:
             machine.failures, machine.own_failures, machine.failing_since = 0, 0, 0.0
             return
         volume = self.volumes.get(_disk(machine.name))
+        if volume is not None and volume.controller == machine.uid and machine.reprovisions:
+            volume = None
+        machine.reprovisions = False
         if volume is None:
             volume = self.volumes[_disk(machine.name)] = Volume(self.fresh("disk"), machine.name, machine.uid)
         if not volume.controller and volume.kept_by_pool and machine.owner == POOL:
