@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples import examples
 
-from .world import BAD, GOOD, MENDED, NODES, POOL, TEMPLATES, World
+from .world import BAD, GOOD, MENDED, NODES, POOL, TEMPLATES, THRESHOLD, Instance, World
 
 STEPS = 60
 
@@ -95,9 +95,23 @@ def lose_node(world: World) -> None:
     world.lost = {node} if not world.lost else set()
 
 
+def lose_node_of_a_sick_one(world: World) -> None:
+    """Its disk is spoilt, it has failed often enough, and is tried once more when its node falls silent."""
+    spoil(world)
+    sick = [one for one in world.machines.values() if one.instance is None and one.run == "Always" and not one.deleting]
+    volume = world.volumes.get(f"disk-of-{sick[0].name}") if sick else None
+    if volume is None or not volume.spoiled or volume.controller != sick[0].uid:
+        return
+    node = world.dice.choice(NODES)
+    sick[0].instance = Instance(world.fresh("vmi"), sick[0].revision, sick[0].bad, node)
+    sick[0].failures = sick[0].own_failures = THRESHOLD
+    sick[0].failing_since, sick[0].version = world.now, sick[0].version + 1
+    world.lost = {node}
+
+
 EVENTS: list[Callable[[World], None]] = [
     *(change_template, change_template, scale, scale, change_strategy, change_rollout, change_limits, pause, spoil, crash),
-    *(switch, detach, delete, wish, lose_node),
+    *(switch, detach, delete, wish, lose_node, lose_node_of_a_sick_one),
 ]
 
 
