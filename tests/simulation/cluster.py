@@ -11,6 +11,7 @@ from herder.kube.kit import Start
 from herder.kube.leases import Settings as Lease
 from herder.nodes.agent import NodeAgent, Parts
 from herder.nodes.guests import NoVolumes
+from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes
 from herder.nodes.node import NodeSettings
 from herder.nodes.plain import PlainPods
@@ -25,14 +26,17 @@ RENEW_EVERY = NodeSettings(name="").renew_every
 UNHURRIED = Lease(retry_period=5.0)
 
 
-def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY) -> Machine:
-    """A node with its agent; killed, both are gone with all that ran there, until it is started again."""
+def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY, storage: str = "") -> Machine:
+    """A node with its agent; killed, both are gone with all that ran there, until it is started again. `storage`: nodes that say
+    the same see the same volumes, and fill them."""
 
     async def main(machine: Machine) -> None:
-        settings = NodeSettings(name=name, renew_every=renew_every)
+        settings = NodeSettings(name=name, renew_every=renew_every, storage=storage)
         runtime = SimulatedRuntime(name, machine.world, simulation.guest_network)
         notes = simulation.notes.setdefault(name, MemoryNotes())
-        parts = Parts(NoVolumes(), plain=PlainPods(machine.world), notes=notes, link=simulation.switchboard.link(name))
+        imports = SimulatedImports(machine.world) if storage else None
+        plain, link = PlainPods(machine.world), simulation.switchboard.link(name)
+        parts = Parts(NoVolumes(), imports=imports, plain=plain, notes=notes, link=link)
         await NodeAgent(simulation.client(machine, NODES), machine.world, settings, runtime, parts, CollectorRegistry()).run()
 
     return simulation.machine(name, main)

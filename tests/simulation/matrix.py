@@ -18,10 +18,13 @@ from herder.kube.kit import Start
 from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.faults import ON_WRITES, Fault, OnWrite
 from tests.simulation.loop import Stuck
+from tests.simulation.machine import Machine
 from tests.simulation.outcome import Outcome, differences, named, normalised, stored_objects, unobserved
 from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
 
 Step = Callable[[Client], Awaitable[None]]
+# From so many on no write is left out: fewer would have to take too many each.
+MANY_SEEDS = 20
 # Says what is wrong with the end of a run; nothing where it is what people wanted.
 Expect = Callable[[dict[str, bytes]], str]
 
@@ -35,6 +38,8 @@ class Scenario(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     expect: Expect = lambda _: ""
     nodes: int = 0
+    # Where those keep volumes; none without.
+    storage: str = ""
     quiet: float = QUIET
     # Of these more or fewer may be made and deleted: who tries again and again tries more often while somebody is away.
     tried: frozenset[str] = frozenset()
@@ -59,13 +64,17 @@ def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced:
 
 async def _live(simulation: Simulation, scenario: Scenario) -> None:
     processes = [controllers(simulation, f"{CONTROLLERS}-{letter}", scenario.controllers) for letter in "ab"]
-    await simulation.started(*processes, *(node(simulation, f"node-{number + 1}") for number in range(scenario.nodes)))
+    await simulation.started(*processes, *nodes_of(simulation, scenario))
     person = simulation.client()
     for step in scenario.steps:
         await person.wait_until_ready()
         await step(person)
         await simulation.at_rest(scenario.quiet)
     await person.wait_until_ready()
+
+
+def nodes_of(simulation: Simulation, scenario: Scenario) -> list[Machine]:
+    return [node(simulation, f"node-{number + 1}", storage=scenario.storage) for number in range(scenario.nodes)]
 
 
 def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault], first: frozenset[str], role: str) -> Outcome:
@@ -87,11 +96,19 @@ def complaints(
     clean = _without_faults(scenario, seed, role)
     yield from (f"without any fault: {one}" for one in clean.problems)
     for kind in kinds:
-        first = (seed + ON_WRITES.index(kind)) % every
-        for number, write in list(enumerate(clean.writes, start=1))[first::every]:
+        for number in struck(kind, len(clean.writes), seed, every):
             fault = kind(role, number)
             for problem in differences(clean, play(scenario, seed, [fault], role=role)):
-                yield f"{fault} at {write}: {problem}"
+                yield f"{fault} at {clean.writes[number - 1]}: {problem}"
+
+
+def struck(kind: type[OnWrite], writes: int, seed: int, every: int) -> range:
+    """Numbers of the writes that a fault befalls, from 1."""
+    return range(1 + (seed + ON_WRITES.index(kind)) % every, writes + 1, every)
+
+
+def stride(every: int, seeds: int) -> int:
+    return min(every, seeds) if seeds >= MANY_SEEDS else every
 
 
 @functools.cache
@@ -101,17 +118,18 @@ def _without_faults(scenario: Scenario, seed: int, role: str) -> Outcome:
 
 def matrix_for(
     scenario: Scenario, role: str = CONTROLLERS, every: int = 1, but: Sequence[type[OnWrite]] = ()
-) -> Callable[[type[OnWrite], int], None]:
+) -> Callable[[type[OnWrite], int, int], None]:
     """A test for each fault, at every write. `python -m tests.simulation --fault ...` shows what happened in one of them. `but`:
     faults that may well lead to another end. Of a scenario that is too long for every write, one fault is quick enough for
-    every day: another one for each scenario."""
+    every day: another one for each scenario. Where many seeds are played (`make simulation`), each takes so many that together they
+    leave out no write."""
     faults = [fault for fault in ON_WRITES if fault not in but]
     quick = faults if every == 1 else [faults[len(scenario.name) % len(faults)]]
     listed = [pytest.param(fault, marks=() if fault in quick else pytest.mark.slow, id=fault.__name__) for fault in faults]
 
     @pytest.mark.parametrize("fault", listed)
-    def test_matrix(fault: type[OnWrite], seed: int) -> None:
-        found = list(complaints(scenario, seed, [fault], role, every))
+    def test_matrix(fault: type[OnWrite], seed: int, seeds: int) -> None:
+        found = list(complaints(scenario, seed, [fault], role, stride(every, seeds)))
         assert not found, "\n".join(found[:10])
 
     return test_matrix

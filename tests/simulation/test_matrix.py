@@ -6,8 +6,8 @@ from tests.simulation import faults
 from tests.simulation.example import broken
 from tests.simulation.example.controller import FlockController
 from tests.simulation.example.scenario import flocks, make
-from tests.simulation.faults import OnWrite
-from tests.simulation.matrix import complaints, matrix_for
+from tests.simulation.faults import ON_WRITES, OnWrite
+from tests.simulation.matrix import MANY_SEEDS, complaints, matrix_for, stride, struck
 
 test_every_fault_at_every_write_leads_to_the_same_end = matrix_for(flocks())
 
@@ -29,3 +29,11 @@ MISTAKES: list[tuple[type[FlockController], type[OnWrite] | None, str]] = [
 def test_the_matrix_finds_a_mistake(mistake: type[FlockController], fault: type[OnWrite] | None, words: str, seed: int) -> None:
     found = list(complaints(flocks(mistake, (make,)), seed, [fault] if fault else []))
     assert any(words in one for one in found), "\n".join(found)
+
+
+@pytest.mark.parametrize("every", [1, 9, 20, 40])
+def test_over_many_seeds_every_fault_befalls_every_write(every: int) -> None:
+    for kind in ON_WRITES:
+        one = [number for seed in range(MANY_SEEDS) for number in struck(kind, 130, seed, stride(every, MANY_SEEDS))]
+        assert set(one) == set(range(1, 131))
+    assert len(struck(ON_WRITES[0], 130, 0, stride(every, 1))) <= 130 // every + 1

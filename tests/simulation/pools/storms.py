@@ -9,7 +9,6 @@ import random
 
 import msgspec
 
-from herder.api import labels
 from herder.kube.client import Client
 from herder.kube.errors import KubeError
 from herder.kube.resources import MACHINES, POOLS, Key
@@ -20,6 +19,7 @@ from tests.simulation.herd.scenario import NAMESPACE, nodes_are_ready
 from tests.simulation.matrix import Step
 from tests.simulation.outcome import stored_objects
 from tests.simulation.pools import scenario
+from tests.simulation.pools.changes import behaving
 from tests.simulation.pools.ledger import Ledger
 from tests.simulation.pools.scenario import KEY, OFFLINE, attach, detach, patch, template
 from tests.simulation.simulation import Simulation, simulate
@@ -69,8 +69,8 @@ def weather(seed: int, *, traced: bool = False) -> Weathered:
 
 async def _people(simulation: Simulation, dice: random.Random) -> None:
     person = simulation.client()
-    await _try(person, scenario.make(REPLICAS, template(), autohealing={}, progressDeadlineSeconds=60))
-    await _try(person, _make_kept)
+    await attempt(person, scenario.make(REPLICAS, template(), autohealing={}, progressDeadlineSeconds=60))
+    await attempt(person, _make_kept)
     detached: list[str] = []
     while simulation.loop.time() < LASTS:
         await asyncio.sleep(dice.uniform(1.0, 40.0))
@@ -79,30 +79,23 @@ async def _people(simulation: Simulation, dice: random.Random) -> None:
         name = f"{KEY.name}-{dice.randint(1, REPLICAS)}"
         if doing == "detach" and not detached:
             detached.append(name)
-            await _try(person, detach(name))
+            await attempt(person, detach(name))
         elif doing == "attach" and detached:
-            await _try(person, attach(detached.pop()))
+            await attempt(person, attach(detached.pop()))
         elif doing in ("good", "bad"):
-            await _try(person, patch(template=_changed(dice, bad=doing == "bad")))
+            await attempt(person, patch(template=_changed(dice, bad=doing == "bad")))
         elif doing == "scale":
-            await _try(person, patch(replicas=dice.randint(1, REPLICAS)))
+            await attempt(person, patch(replicas=dice.randint(1, REPLICAS)))
         elif doing == "kept":
-            await _try(person, _scale_kept(dice.randint(0, 2)))
+            await attempt(person, _scale_kept(dice.randint(0, 2)))
     for name in detached:
-        await _try(person, _delete(name))
-    await _try(person, patch(replicas=REPLICAS, template=_behaving("160Mi", None)))
-    await _try(person, _scale_kept(2))
+        await attempt(person, delete(name))
+    await attempt(person, patch(replicas=REPLICAS, template=behaving("160Mi")))
+    await attempt(person, _scale_kept(2))
 
 
 def _changed(dice: random.Random, *, bad: bool) -> scenario.Json:
-    return _behaving(f"{dice.randint(64, 128)}Mi", "start" if bad else None)
-
-
-def _behaving(memory: str, fails_at: str | None) -> scenario.Json:
-    """For a merge patch: with nothing, what was said before is taken away."""
-    wanted = template(memory)
-    wanted["spec"]["template"]["metadata"]["annotations"][f"{labels.SIMULATED}fails-at"] = fails_at
-    return wanted
+    return behaving(f"{dice.randint(64, 128)}Mi", "start" if bad else None)
 
 
 async def _make_kept(client: Client) -> None:
@@ -117,14 +110,14 @@ def _scale_kept(replicas: int) -> Step:
     return step
 
 
-def _delete(name: str) -> Step:
+def delete(name: str) -> Step:
     async def step(client: Client) -> None:
         await client.delete(MACHINES, Key(NAMESPACE, name))
 
     return step
 
 
-async def _try(person: Client, step: Step) -> None:
+async def attempt(person: Client, step: Step) -> None:
     """People are patient with a server that is away; what is not there cannot be detached, and they leave it at that."""
     for _ in range(20):
         with contextlib.suppress(KubeError):
