@@ -5,6 +5,7 @@ import pytest
 from tests.simulation.faults import ClockJumpsAhead
 from tests.simulation.matrix import matrix_for
 from tests.simulation.pools.changes import HEALED_WITH_A_DISK, REPROVISIONED, REVISED, ROLLED_BACK
+from tests.simulation.pools.journeys import travel
 from tests.simulation.pools.scenario import DETACHED, HEALED, PRESERVED, ROLLED
 from tests.simulation.pools.storms import faults_of, weather
 
@@ -27,3 +28,11 @@ def test_no_pool_is_taken_down_and_no_disk_is_lost_whatever_the_weather(number: 
     weathered = weather(chosen)
     assert weathered.restarts > 0
     assert not weathered.wrong, f"seed {chosen}: {faults_of(chosen)}\n" + "\n".join(weathered.wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(4))
+def test_nobody_else_is_touched_and_nothing_is_wiped_on_a_silent_node_however_machines_travel(number: int, seed: int) -> None:
+    chosen = seed * 1000 + number
+    travelled = travel(chosen)
+    assert not travelled.wrong, f"seed {chosen}: {faults_of(chosen)}\n" + "\n".join(travelled.wrong)

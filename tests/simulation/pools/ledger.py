@@ -23,8 +23,13 @@ class Ledger:
         self._stored: dict[str, dict[str, Json]] = {}
         self._unready_since: dict[str, float] = {}
         self._ready_since: dict[str, float] = {}
+        # Nodes that do not answer, and since when.
+        self._silent_since: dict[str, float] = {}
+        # Instances that people asked to restart, and machines that they changed: that is not the pool's doing.
+        self.by_hand: set[str] = set()
         self.wrong: list[str] = []
         self.restarts = 0
+        self.healed = 0
         simulation.server.listeners.append(self._changed)
 
     def _of(self, table: str) -> dict[str, Json]:
@@ -32,7 +37,7 @@ class Ledger:
 
     def _changed(self, change: Change) -> None:
         table = change.table.partition(".")[0]
-        if table not in ("virtualmachines", "virtualmachineinstances", "virtualmachinepools", "datavolumes"):
+        if table not in ("virtualmachines", "virtualmachineinstances", "virtualmachinepools", "datavolumes", "nodes"):
             return
         after: Json = msgspec.json.decode(change.record.raw)
         name: str = after["metadata"]["name"]
@@ -47,6 +52,15 @@ class Ledger:
             self._note_ready(name, None if change.kind == "DELETED" else after)
         if table == "virtualmachines" and before is not None and change.kind != "DELETED":
             self._machine_changed(name, before, after)
+        if table == "nodes":
+            self._note_answer(name, None if change.kind == "DELETED" else after)
+
+    def _note_answer(self, name: str, node: Json | None) -> None:
+        conditions = node.get("status", {}).get("conditions", []) if node is not None else []
+        if any(one["type"] == "Ready" and one["status"] == "Unknown" for one in conditions):
+            self._silent_since.setdefault(name, self._simulation.loop.time())
+        else:
+            self._silent_since.pop(name, None)
 
     def _note_ready(self, name: str, instance: Json | None) -> None:
         if instance is not None and _is_ready(instance):
@@ -67,10 +81,14 @@ class Ledger:
         instance = self._of("virtualmachineinstances").get(name)
         if asked != _annotation(before, labels.RESTART_REQUEST) and instance is not None and instance["metadata"]["uid"] == asked:
             self._restarted(name, instance)
-        if after["metadata"].get("deletionTimestamp") and not before["metadata"].get("deletionTimestamp"):
+        if _goes(after) and not _goes(before):
             self._deleted(name, after)
+        if not _controllers(before) and not _controllers(after) and name not in self.by_hand and _ours(before) != _ours(after):
+            self._say(f"{name} is of no pool, and was touched: {_ours(before)}, {_ours(after)}")
 
     def _restarted(self, name: str, instance: Json) -> None:
+        if instance["metadata"]["uid"] in self.by_hand:
+            return
         self.restarts += 1
         pool = self._of("virtualmachinepools").get(KEY.name)
         if pool is None or not _is_ready(instance) or not _is_of(self._of("virtualmachines")[name], pool):
@@ -88,17 +106,28 @@ class Ledger:
         """It was asked to restart, which the pool wrote itself and knows."""
         instance = self._of("virtualmachineinstances").get(name)
         asked = _annotation(self._of("virtualmachines")[name], labels.RESTART_REQUEST)
-        return instance is not None and instance["metadata"]["uid"] == asked
+        return instance is not None and instance["metadata"]["uid"] == asked and asked not in self.by_hand
 
     def _deleted(self, name: str, machine: Json) -> None:
         pool = self._of("virtualmachinepools").get(KEY.name)
         if pool is None or not _is_of(machine, pool):
             return
-        left = [one for one in self._of("virtualmachines").values() if _is_of(one, pool) and not _goes(one)]
+        if _is_healed(name, machine, pool):
+            self._healed(name, machine)
+
+    def _healed(self, name: str, machine: Json) -> None:
+        self.healed += 1
         ready = machine.get("status", {}).get("readyRevision")
         revision = machine["metadata"].get("labels", {}).get(labels.POOL_REVISION)
-        if len(left) < pool["spec"]["replicas"] and ready and ready != revision:
+        if ready and ready != revision:
             self._say(f"{name} was ready on {ready}, has {revision}, and was wiped")
+        instance = self._of("virtualmachineinstances").get(name, {})
+        if _uids(instance) != {machine["metadata"]["uid"]} or instance.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            return
+        node = instance.get("status", {}).get("nodeName", "")
+        now = self._simulation.loop.time()
+        if self._silent_since.get(node, now) < now - HEARD_AFTER:
+            self._say(f"{name} was wiped while {node} did not answer")
 
     def _say(self, what: str) -> None:
         self.wrong.append(f"at {self._simulation.loop.time():.3f} s: {what}")
@@ -113,6 +142,32 @@ def _is_ready(instance: Json) -> bool:
 def _is_of(machine: Json, pool: Json) -> bool:
     owners = machine["metadata"].get("ownerReferences") or []
     return any(owner["uid"] == pool["metadata"]["uid"] and owner.get("controller") for owner in owners)
+
+
+def _is_healed(name: str, machine: Json, pool: Json) -> bool:
+    """It is written down before it is done. Who was made again has the time of its own healing, and not of another."""
+    records = {one["name"]: one.get("lastHealedTime", "") for one in pool.get("status", {}).get("healing", [])}
+    return records.get(name, "") > machine["metadata"]["creationTimestamp"]
+
+
+def _uids(thing: Json) -> set[str]:
+    return {owner["uid"] for owner in thing.get("metadata", {}).get("ownerReferences") or [] if owner.get("controller")}
+
+
+def _controllers(machine: Json) -> set[str]:
+    """Also who is only an owner: the pool is asked to take it."""
+    return {owner["uid"] for owner in machine["metadata"].get("ownerReferences") or []}
+
+
+def _ours(machine: Json) -> Json:
+    """What a pool writes."""
+    metadata = machine["metadata"]
+    return {
+        "spec": machine["spec"],
+        "labels": metadata.get("labels"),
+        "updated": _annotation(machine, labels.POOL_UPDATED),
+        "goes": _goes(machine),
+    }
 
 
 def _goes(machine: Json) -> bool:
