@@ -83,7 +83,9 @@ class Ledger:
             self._restarted(name, instance)
         if _goes(after) and not _goes(before):
             self._deleted(name, after)
-        if not _controllers(before) and not _controllers(after) and name not in self.by_hand and _ours(before) != _ours(after):
+        if not _owners(before) and _controllers(after):
+            self._say(f"{name} was of no pool, and nobody offered it to one")
+        elif not _owners(before) and not _owners(after) and name not in self.by_hand and _ours(before) != _ours(after):
             self._say(f"{name} is of no pool, and was touched: {_ours(before)}, {_ours(after)}")
 
     def _restarted(self, name: str, instance: Json) -> None:
@@ -122,7 +124,10 @@ class Ledger:
         if ready and ready != revision:
             self._say(f"{name} was ready on {ready}, has {revision}, and was wiped")
         instance = self._of("virtualmachineinstances").get(name, {})
-        if _uids(instance) != {machine["metadata"]["uid"]} or instance.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        if _controllers(instance) != {machine["metadata"]["uid"]} or instance.get("status", {}).get("phase") in (
+            "Succeeded",
+            "Failed",
+        ):
             return
         node = instance.get("status", {}).get("nodeName", "")
         now = self._simulation.loop.time()
@@ -150,12 +155,12 @@ def _is_healed(name: str, machine: Json, pool: Json) -> bool:
     return records.get(name, "") > machine["metadata"]["creationTimestamp"]
 
 
-def _uids(thing: Json) -> set[str]:
+def _controllers(thing: Json) -> set[str]:
     return {owner["uid"] for owner in thing.get("metadata", {}).get("ownerReferences") or [] if owner.get("controller")}
 
 
-def _controllers(machine: Json) -> set[str]:
-    """Also who is only an owner: the pool is asked to take it."""
+def _owners(machine: Json) -> set[str]:
+    """Also who does not control it: then the pool is asked to take it."""
     return {owner["uid"] for owner in machine["metadata"].get("ownerReferences") or []}
 
 
