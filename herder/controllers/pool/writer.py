@@ -165,15 +165,18 @@ class Writer:
     async def _preserve(self, pool: VirtualMachinePool, volume: DataVolume, wanted: Remove) -> None:
         """The pool becomes a second owner: when the machine goes, the volume stays."""
         known = [reference for one in volume.metadata.owner_references or () if (reference := plain(one)) is not None]
-        if any(one.get("uid") == pool.uid for one in known):
+        owned = any(one.get("uid") == pool.uid for one in known)
+        given = {labels.READY_REVISION: wanted.ready_revision, labels.POOL_REVISION: wanted.revision}
+        said = {name: value for name, value in given.items() if value}
+        # Somebody may have begun before, and been interrupted: what its machine was ready on since then is known only now.
+        if owned and all(volume.annotations.get(name) == value for name, value in said.items()):
             return
-        said = {labels.READY_REVISION: wanted.ready_revision, labels.POOL_REVISION: wanted.revision}
         metadata: Document = {
             "uid": volume.uid,
             "resourceVersion": volume.metadata.resource_version,
             "labels": {labels.MACHINE_NAME: wanted.name},
-            "ownerReferences": [*known, owner_reference(pool, controller=False)],
-            "annotations": {name: value for name, value in said.items() if value},
+            "ownerReferences": known if owned else [*known, owner_reference(pool, controller=False)],
+            "annotations": said,
         }
         made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, volume.name), {"metadata": metadata})
         await self._volumes.wait_seen(made.metadata.resource_version or "")

@@ -89,10 +89,15 @@ class Stage:
         await self.person.patch(POOLS, WEB, {"spec": spec})
         await asyncio.sleep(SOON)
 
-    async def keeps(self, disk: str, machine: str, pool: VirtualMachinePool, *finalizers: str) -> DataVolume:
-        """A disk that the pool keeps of a machine that is gone."""
-        owner = {"apiVersion": POOL.api_version, "kind": POOL.kind, "name": pool.name, "uid": pool.uid}
-        metadata = {"name": disk, "namespace": WEB.namespace, "labels": {labels.MACHINE_NAME: machine}, "ownerReferences": [owner]}
+    async def keeps(
+        self, disk: str, machine: str, pool: VirtualMachinePool, *finalizers: str, of: VirtualMachine | None = None
+    ) -> DataVolume:
+        """A disk that the pool keeps of a machine that is gone; or one that it began to keep of a machine that is there."""
+        owners: list[Json] = [{"apiVersion": POOL.api_version, "kind": POOL.kind, "name": pool.name, "uid": pool.uid}]
+        if of is not None:
+            kind = {"apiVersion": MACHINE.api_version, "kind": MACHINE.kind}
+            owners.append({**kind, "name": of.name, "uid": of.uid, "controller": True})
+        metadata = {"name": disk, "namespace": WEB.namespace, "labels": {labels.MACHINE_NAME: machine}, "ownerReferences": owners}
         spec = {"source": {"blank": {}}, "storage": {"resources": {"requests": {"storage": "1Mi"}}}}
         return await self.person.create(DATA_VOLUMES, {"metadata": {**metadata, "finalizers": list(finalizers)}, "spec": spec})
 

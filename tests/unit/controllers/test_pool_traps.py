@@ -184,3 +184,25 @@ def test_pool_recreated_under_its_name_old_uids_vms_and_disks_not_adopted() -> N
             assert (disk.uid, [one.uid for one in disk.metadata.owner_references or ()]) == (kept.uid, [first.uid])
 
     play(story)
+
+
+def test_a_disk_that_somebody_began_to_keep_knows_what_its_machine_was_ready_on_since() -> None:
+    """Crash between second-owner patch and VM delete, and it became ready meanwhile: a bad template must not wipe the disk later."""
+
+    async def story(stage: Stage) -> None:
+        async with stage.leads():
+            pool = await stage.make(1, scaleInStrategy=OFFLINE)
+            await asyncio.sleep(SOON)
+            await stage.change(paused=True)
+            machine = await stage.machine("web-1")
+            await stage.keeps("disk-1", "web-1", pool, of=machine)
+            revision = machine.labels[labels.POOL_REVISION]
+            said = {"status": {"readyRevision": revision}}
+            await stage.person.patch(MACHINES, Key(WEB.namespace, "web-1"), said, subresource="status")
+            await stage.change(paused=False, replicas=0)
+            assert await stage.machines() == {}
+            disk = await stage.person.get(DATA_VOLUMES, Key(WEB.namespace, "disk-1"))
+            assert disk.annotations.get(labels.READY_REVISION) == revision
+            assert [one.uid for one in disk.metadata.owner_references or ()] == [pool.uid]
+
+    play(story)

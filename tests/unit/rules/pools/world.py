@@ -251,7 +251,8 @@ class World:
     def _remove(self, machine: Machine, wanted: Remove, *, healed: bool) -> None:
         volume = self.volumes.get(_disk(machine.name))
         own = volume is not None and volume.controller == machine.uid
-        if volume is not None and own and wanted.preserve and not volume.kept_by_pool:
+        known = volume is not None and volume.kept_by_pool and wanted.ready_revision in ("", volume.ready_revision)
+        if volume is not None and own and wanted.preserve and not known:
             volume.kept_by_pool, volume.version = True, volume.version + 1
             volume.ready_revision = wanted.ready_revision or volume.ready_revision
             self._may_die(0.1)
