@@ -187,7 +187,7 @@ def test_pool_recreated_under_its_name_old_uids_vms_and_disks_not_adopted() -> N
 
 
 def test_a_disk_that_somebody_began_to_keep_knows_what_its_machine_was_ready_on_since() -> None:
-    """Crash between second-owner patch and VM delete, and it became ready meanwhile: a bad template must not wipe the disk later."""
+    """Crash between second-owner patch and VM delete, and it became ready meanwhile: no bad template may wipe the disk later."""
 
     async def story(stage: Stage) -> None:
         async with stage.leads():
