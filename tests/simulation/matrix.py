@@ -23,10 +23,12 @@ from tests.simulation.outcome import Outcome, differences, named, normalised, st
 from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
 
 Step = Callable[[Client], Awaitable[None]]
-# From so many on no write is left out: fewer would have to take too many each.
+# From so many on, those of `make simulation`, no write is left out: fewer would have to take too many each.
 MANY_SEEDS = 20
 # Says what is wrong with the end of a run; nothing where it is what people wanted.
 Expect = Callable[[dict[str, bytes]], str]
+# Looks at a run from its beginning, and finds what was wrong on the way.
+Watch = Callable[[Simulation], list[str]]
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -43,18 +45,23 @@ class Scenario(msgspec.Struct, frozen=True):
     quiet: float = QUIET
     # Of these more or fewer may be made and deleted: who tries again and again tries more often while somebody is away.
     tried: frozenset[str] = frozenset()
+    watch: Watch = lambda _: []
+    # So many of the first steps only prepare: what befalls their writes is another scenario's story.
+    prepared: int = 0
 
 
 def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False, role: str = CONTROLLERS) -> Outcome:
     """One run, from an empty cluster to rest. `role` is whose writes are of interest."""
 
     async def main(simulation: Simulation) -> Outcome:
+        found = scenario.watch(simulation)
         for fault in faults:
             fault.install(simulation)
         await simulation.started()
         first = frozenset(stored_objects(simulation.server))
-        await _live(simulation, scenario)
-        return _outcome(simulation, scenario, faults, first, role)
+        prepared = await _live(simulation, scenario, role)
+        outcome = _outcome(simulation, scenario, faults, first, role)
+        return msgspec.structs.replace(outcome, problems=[*found, *outcome.problems], prepared=prepared)
 
     try:
         return simulate(seed, main, scenario.kinds, traced=traced)
@@ -62,15 +69,20 @@ def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced:
         return Outcome({}, Counter(), Counter(), [], [str(error)])
 
 
-async def _live(simulation: Simulation, scenario: Scenario) -> None:
+async def _live(simulation: Simulation, scenario: Scenario, role: str) -> int:
+    """How many writes the role had made when all was prepared."""
     processes = [controllers(simulation, f"{CONTROLLERS}-{letter}", scenario.controllers) for letter in "ab"]
     await simulation.started(*processes, *nodes_of(simulation, scenario))
     person = simulation.client()
-    for step in scenario.steps:
+    prepared = 0
+    for number, step in enumerate(scenario.steps):
+        if number == scenario.prepared:
+            prepared = len(simulation.wire(role).writes) if number else 0
         await person.wait_until_ready()
         await step(person)
         await simulation.at_rest(scenario.quiet)
     await person.wait_until_ready()
+    return prepared
 
 
 def nodes_of(simulation: Simulation, scenario: Scenario) -> list[Machine]:
@@ -97,6 +109,8 @@ def complaints(
     yield from (f"without any fault: {one}" for one in clean.problems)
     for kind in kinds:
         for number in struck(kind, len(clean.writes), seed, every):
+            if number <= clean.prepared:
+                continue
             fault = kind(role, number)
             for problem in differences(clean, play(scenario, seed, [fault], role=role)):
                 yield f"{fault} at {clean.writes[number - 1]}: {problem}"

@@ -47,6 +47,8 @@ class Outcome(msgspec.Struct, frozen=True):
     problems: list[str]
     # What was done to whom: starts, deaths, faults and logs; all calls, too, where the run is traced.
     trace: list[str] = []
+    # How many of the writes only prepared what the run is about.
+    prepared: int = 0
 
 
 def stored_objects(server: ApiServer, but_for: frozenset[str] = frozenset()) -> dict[str, bytes]:

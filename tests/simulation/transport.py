@@ -51,6 +51,8 @@ class SimulatedTransport:
             raise
         await self._travel()
         self._note(call, f"{reply.status} {fingerprint(reply.body)}")
+        for listener in self._wire.heard:
+            listener(sent, reply)
         return reply
 
     async def _around(self, sent: Sent) -> Reply:

@@ -35,6 +35,8 @@ class Wire:
         self.role = role
         self.writes: list[str] = []
         self.around: list[Around] = []
+        # Told of every answer that arrives where it was waited for.
+        self.heard: list[Callable[[Sent, Reply], None]] = []
         # Until when what is watched is held back.
         self.held_until = 0.0
         # How many of the next watch events come twice.

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from herder.api import labels
+from herder.api.core import Pod
 from herder.api.registry import INSTANCE, JOB, MACHINE, MIGRATION, POOL, RESERVATION
 from herder.controllers import EMBEDDED_ONLY
 from herder.controllers.job import PodMigrationJobs
@@ -16,8 +17,9 @@ from herder.kube.client import Client, Selection
 from herder.kube.resources import DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS, Key, Resource
 from herder.scheduler import EMBEDDED_NAMES, scheduler
 from tests.simulation.faults import CUT_OFF
-from tests.simulation.jobs.ledger import left_over
-from tests.simulation.matrix import Scenario, Step
+from tests.simulation.jobs.ledger import Allowed, Ledger, left_over
+from tests.simulation.matrix import Scenario, Step, Watch
+from tests.simulation.simulation import Simulation
 from tests.simulation.workloads.scenario import KEY, image, make, patch
 
 Json = dict[str, Any]
@@ -25,14 +27,31 @@ KINDS = (INSTANCE, MACHINE, POOL, MIGRATION, RESERVATION, JOB)
 CONTROLLERS = (*EMBEDDED_ONLY, Reservations.start, PodMigrationJobs.start, scheduler(EMBEDDED_NAMES))
 
 
-def file(name: str, number: int = 0, **spec: Any) -> Step:
-    """A job for one of the workload's pods, in the order of their names. For ever: whatever a fault takes, it has time."""
+# Of one replica: without any setting and any budget one may be away.
+ONE = Allowed(per_node=2, per_workload=1, unavailable=1, replicas={"web": 1})
+
+
+def watched(allowed: Allowed) -> Watch:
+    def watch(simulation: Simulation) -> list[str]:
+        return Ledger(simulation, allowed).wrong
+
+    return watch
+
+
+async def pods_of_web(client: Client) -> list[Pod]:
+    """In the order of their names, those that are to stay."""
+    pods = await client.list(PODS, Selection(namespace=KEY.namespace, labels="app=web"))
+    return sorted((one for one in pods.items if not one.being_deleted), key=lambda one: one.name)
+
+
+def file(name: str, number: int = 0, annotations: Json | None = None, **spec: Any) -> Step:
+    """A job for one of the workload's pods. For ever: whatever a fault takes, it has time."""
 
     async def step(client: Client) -> None:
-        pods = await client.list(PODS, Selection(namespace=KEY.namespace, labels="app=web"))
-        pod = sorted((one for one in pods.items if not one.being_deleted), key=lambda one: one.name)[number]
+        pod = (await pods_of_web(client))[number]
         reference = {"namespace": pod.namespace, "name": pod.name}
-        await client.create(JOBS, {"metadata": {"name": name}, "spec": {"podRef": reference, "ttl": "0s", **spec}})
+        metadata = {"name": name, "annotations": annotations or {}}
+        await client.create(JOBS, {"metadata": metadata, "spec": {"podRef": reference, "ttl": "0s", **spec}})
 
     return step
 
@@ -77,8 +96,19 @@ def ended(replicas: int, **jobs: str) -> Callable[[dict[str, bytes]], str]:
     return look
 
 
-def scenario(name: str, *steps: Step, expect: Any, nodes: int = 2) -> Scenario:
-    return Scenario(name, kinds=KINDS, controllers=CONTROLLERS, steps=steps, expect=expect, nodes=nodes, quiet=CUT_OFF + 15)
+def scenario(name: str, *steps: Step, expect: Any, nodes: int = 2, allowed: Allowed = ONE, prepared: int = 1) -> Scenario:
+    """Their first step makes the workload, at least: how that survives faults is tests/simulation/workloads' to tell."""
+    return Scenario(
+        name,
+        kinds=KINDS,
+        controllers=CONTROLLERS,
+        steps=steps,
+        expect=expect,
+        nodes=nodes,
+        quiet=CUT_OFF + 15,
+        watch=watched(allowed),
+        prepared=prepared,
+    )
 
 
 def _one(resource: Resource[Any]) -> Step:
@@ -110,4 +140,5 @@ OVERTAKEN = scenario(
     patch(DEPLOYMENTS, {"replicas": 0}),
     expect=ended(0, a="MissingPod", b="MissingPod"),
     nodes=1,
+    allowed=Allowed(per_node=2, per_workload=1, others_go=True),
 )

@@ -1,6 +1,7 @@
-"""Days full of trouble for jobs. Pods of a Deployment and of a StatefulSet are moved; jobs are paused, resumed, aborted, deleted;
-nodes are cordoned, answers are lost, leaders and servers die. Whatever happens: no limit and no budget is exceeded, nobody goes
-whom no job is about, and in the end everything runs and nothing is left behind."""
+"""Days full of trouble for jobs. Pods of a Deployment and of a StatefulSet are moved, by evictions or (with every other seed) by
+deletions, some with the replacement first and some into given room; jobs are paused, resumed, aborted, deleted; nodes are cordoned
+and die, answers are lost, leaders and servers die. Whatever happens: no limit and no budget is exceeded, nobody goes whom no job is
+about, nobody is told to go twice, and in the end everything runs and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -13,10 +14,23 @@ from typing import Any
 import msgspec
 
 from herder.api import labels
+from herder.api.core import Pod
 from herder.kube.client import Client, Selection
 from herder.kube.errors import KubeError
-from herder.kube.resources import BUDGETS, CONFIG_MAPS, DEPLOYMENTS, JOBS, NODES, PODS, STATEFUL_SETS, Key, Resource
+from herder.kube.resources import (
+    BUDGETS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    JOBS,
+    NODES,
+    PODS,
+    RESERVATIONS,
+    STATEFUL_SETS,
+    Key,
+    Resource,
+)
 from tests.simulation.cluster import CONTROLLERS, controllers, node
+from tests.simulation.cluster import NODES as NODE_AGENTS
 from tests.simulation.faults import AnswersLost, Fault, Killed
 from tests.simulation.herd.scenario import nodes_are_ready
 from tests.simulation.jobs import scenario
@@ -48,7 +62,8 @@ class Weathered(msgspec.Struct, frozen=True):
 def faults_of(seed: int) -> list[Fault]:
     dice = random.Random(f"{seed}/jobs/faults")
     chosen: list[Fault] = [kind(CONTROLLERS, dice.randint(1, 400)) for kind in dice.choices(SUDDEN, k=dice.randint(3, 8))]
-    for machine in dice.choices(("controllers-a", "controllers-b", "api"), k=dice.randint(1, 4)):
+    chosen += [kind(NODE_AGENTS, dice.randint(1, 100)) for kind in dice.choices(SUDDEN, k=dice.randint(0, 3))]
+    for machine in dice.choices(("controllers-a", "controllers-b", "api", *NODE_NAMES), k=dice.randint(2, 6)):
         chosen.append(Killed(machine, round(dice.uniform(10.0, LASTS), 3), back_after=round(dice.uniform(0.5, 30.0), 3)))
     return [*chosen, AnswersLost(CONTROLLERS, 0.02, random.Random(f"{seed}/jobs/answers"))]
 
@@ -63,7 +78,7 @@ def weather(seed: int, *, traced: bool = False) -> Weathered:
         await nodes_are_ready(person)
         for fault in faults_of(seed):
             fault.install(simulation)
-        await _workloads(person)
+        await _workloads(person, SETTINGS + (f"evictionPolicy: {'Delete' if seed % 2 else 'Eviction'}\n"))
         await asyncio.sleep(20.0)
         await _people(simulation, random.Random(f"{seed}/jobs/people"))
         await asyncio.sleep(CALM)
@@ -74,8 +89,8 @@ def weather(seed: int, *, traced: bool = False) -> Weathered:
     return simulate(seed, main, scenario.KINDS, traced=traced)
 
 
-async def _workloads(person: Client) -> None:
-    settings = {"metadata": {"name": "herder-config", "namespace": "herder-system"}, "data": {"jobs.yaml": SETTINGS}}
+async def _workloads(person: Client, jobs: str) -> None:
+    settings = {"metadata": {"name": "herder-config", "namespace": "herder-system"}, "data": {"jobs.yaml": jobs}}
     await _try(lambda: person.create(CONFIG_MAPS, settings))
     for resource, name in ((DEPLOYMENTS, "web"), (STATEFUL_SETS, "db")):
         selector = {"matchLabels": {"app": name}}
@@ -110,6 +125,8 @@ async def _people(simulation: Simulation, dice: random.Random) -> None:
     for name in NODE_NAMES:
         await _try(_cordoning(person, name, cordoned=False))
     await _try(lambda: _resume_all(person))
+    await asyncio.sleep(LASTS)
+    await _try(lambda: _take_back_rooms(person))
 
 
 def _filing(person: Client, name: str, dice: random.Random) -> Step:
@@ -118,16 +135,39 @@ def _filing(person: Client, name: str, dice: random.Random) -> Step:
         dice.random() < 0.1,
         dice.random(),
     )
+    surges, given = dice.random() < 0.3, dice.random() < 0.2
 
     async def step() -> None:
         pods = sorted((await person.list(PODS, Selection(namespace=NAMESPACE))).items, key=lambda one: one.name)
         if not pods:
             return
         pod = pods[int(chance * len(pods))]
-        spec = {"podRef": {"namespace": NAMESPACE, "name": pod.name}, "mode": mode, "paused": paused, "ttl": "2m"}
-        await person.create(JOBS, {"metadata": {"name": name}, "spec": spec})
+        spec: scenario.Json = {"podRef": {"namespace": NAMESPACE, "name": pod.name}, "mode": mode, "paused": paused, "ttl": "2m"}
+        if given:
+            await _reserve(person, f"for-{name}", pod)
+            spec["reservationOptions"] = {"reservationRef": {"name": f"for-{name}"}}
+        metadata = {"name": name, "annotations": {labels.SURGE: "true"} if surges else {}}
+        await person.create(JOBS, {"metadata": metadata, "spec": spec})
 
     return step
+
+
+async def _reserve(person: Client, name: str, pod: Pod) -> None:
+    """For the pods of the same workload, on a node that this one is not on."""
+    away = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [pod.spec.node_name or "none"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [away]}}}
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]
+    template = {"metadata": {"namespace": NAMESPACE}, "spec": {"containers": containers, "affinity": affinity}}
+    spec = {"template": template, "owners": [{"labelSelector": {"matchLabels": {"app": pod.labels["app"]}}}], "ttl": "0s"}
+    if await person.find(RESERVATIONS, Key("", name)) is None:
+        await person.create(RESERVATIONS, {"metadata": {"name": name}, "spec": spec})
+
+
+async def _take_back_rooms(person: Client) -> None:
+    """Those that people gave: jobs never release them."""
+    for room in (await person.list(RESERVATIONS)).items:
+        if not room.metadata.owner_references and room.status.phase not in ("Succeeded", "Failed"):
+            await person.delete(RESERVATIONS, Key("", room.name))
 
 
 def _cordoning(person: Client, name: str, *, cordoned: bool) -> Step:
