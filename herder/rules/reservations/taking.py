@@ -36,7 +36,9 @@ class Candidate(msgspec.Struct, frozen=True):
 def take_reservation(needs: Needs, candidates: Iterable[Candidate], snapshot: Snapshot, rules: tuple[Rule, ...]) -> Take | None:
     """The first that fits; else the first that will. The snapshot shows what each holds under its name in no namespace."""
     later: Take | None = None
-    for _, one in zip(range(MOST_TRIED), candidates, strict=False):
+    for number, one in zip(range(MOST_TRIED), candidates, strict=False):
+        if number == 0 and any(rule.refuse_all(needs, snapshot) for rule in rules):
+            return None  # it has to wait wherever it would go: a claim of it is not there yet, or has no volume
         reservation, node = one.reservation, one.reservation.status.node_name or ""
         with without(snapshot, held_key(reservation.name)):
             refused = refused_on(needs, node, snapshot, rules)

@@ -83,6 +83,7 @@ def in_cluster(story: Callable[[Cluster], Awaitable[None]], nodes: int = 3) -> N
         cluster = Cluster(simulation)
         await asyncio.sleep(10)
         await story(cluster)
-        assert not simulation.trace.errors()
+        wrong = simulation.trace.errors()
+        assert not wrong, wrong
 
     simulate(1, main, scenario.KINDS, traced=False)
