@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engines.api import Json
-from tests.engines.resources import NODES
+from tests.engines.resources import NODES, PODS
 from tests.jobs.stage import RESERVATIONS, Stage, node_of
 
 
@@ -174,27 +174,43 @@ async def test_a_reservation_of_the_name_that_the_jobs_would_have_is_not_taken_f
 
 
 async def test_a_replacement_goes_to_its_room_and_not_back_to_where_it_left(stage: Stage) -> None:
-    """Spread over nodes, and by preference where it was: both would put it back."""
-    await stage.nodes(4, 4, 4)
-    pods = await stage.deploy(2, "1", **_apart())
-    job = await stage.file(pods[0])
+    """One on each node, and by preference where it was: both would put it back."""
+    home, *_ = await stage.nodes(4, 4, 4)
+    (await stage.api.patch(NODES, home, {"metadata": {"labels": {"home": "yes"}}})).ok  # noqa: B018
+    pods = await stage.deploy(2, "1", **_apart_and_rather_at_home())
+    (at_home,) = [one for one in pods if node_of(one) == home]
+    job = await stage.file(at_home)
     done = await stage.ends(job, "Succeed")
     assert done["status"]["nodeName"] not in {node_of(one) for one in pods}
-    # Where no third node is, it goes only if the pod's own place is not counted.
     left = [one for one in await stage.ready(2) if one["metadata"]["uid"] != done["status"]["podRef"]["uid"]]
-    assert [one["metadata"]["uid"] for one in left] == [pods[1]["metadata"]["uid"]]
+    assert [one["metadata"]["uid"] for one in left] == [one["metadata"]["uid"] for one in pods if one is not at_home]
+    # Without a job it does go back: the preference is what it was.
+    await stage.herd.delete(done["status"]["podRef"]["name"], PODS)
+    back = await stage.replacement_of(*pods, {"metadata": {"uid": done["status"]["podRef"]["uid"]}})
+    assert node_of(back) == home
 
 
-def _apart() -> Json:
+def _apart_and_rather_at_home() -> Json:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
-    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    at_home = {"matchExpressions": [{"key": "home", "operator": "In", "values": ["yes"]}]}
+    preferred = [{"weight": 100, "preference": at_home}]
+    return {
+        "affinity": {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+            "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred},
+        }
+    }
 
 
-@pytest.mark.parametrize("gone", ["deleted", "cordoned"])
+@pytest.mark.parametrize("gone", ["deleted", "cordoned", "tainted"])
 async def test_a_node_that_goes_between_the_room_and_the_eviction_is_replaced_by_another(stage: Stage, gone: str) -> None:
     web, job, node = await stage.about_to_evict()
     if gone == "cordoned":
         await stage.cordon(node)
+    elif gone == "tainted":
+        taints = (await stage.api.get(NODES, node)).ok["spec"].get("taints") or []
+        taint = {"key": "tests.example.com/broken", "effect": "NoSchedule"}
+        (await stage.api.patch(NODES, node, {"spec": {"taints": [*taints, taint]}})).ok  # noqa: B018
     else:
         (await stage.api.patch(NODES, node, {"metadata": {"finalizers": None}})).ok  # noqa: B018
         (await stage.api.delete(NODES, node)).ok  # noqa: B018

@@ -2,28 +2,30 @@
 
 The traps of seed 004, by name, and where each is (test_reservation_first.py: in tests/unit/rules/jobs/execution):
 scale-up pod between reserve and evict                      tests/jobs/test_room.py, test_reservation_first.py
-two jobs of one ReplicaSet, replacements crossed            here
+two jobs of one ReplicaSet, replacements crossed            here, test_job_replacements.py
 bind answered 500 but done, then leader change              unit/scheduler/test_reservations.py, test_jobs.py
 bound pod seen before, or after, the reservation's status   test_reservation_first.py, unit/rules/reservations/test_ledger.py
 scheduler restart between bind and status                   test_jobs.py (CrashAfter)
 reservation deleted while a bind is under way               unit/scheduler/test_reservations.py, tests/jobs/test_room.py
 node deleted, cordoned, tainted before the eviction         tests/jobs/test_room.py, unit/scheduler/test_reservations.py
 replacement prefers the emptied old node                    tests/jobs/test_room.py
-spread, anti-affinity, claims only without the old pod      unit/scheduler/test_reservations.py, unit/rules/reservations
-StatefulSet pod recreated under its name before eviction    tests/jobs/test_eviction.py
+spread, anti-affinity only without the old pod              test_job_replacements.py, unit/scheduler/test_reservations.py
+ReadWriteOncePod, local, late-binding, ephemeral volumes    test_job_volumes.py, unit/rules/reservations
+StatefulSet pod recreated under its name before eviction    tests/jobs/test_eviction.py, test_job_interruptions.py (409)
 grace period longer than TTL                                tests/jobs/test_eviction.py
 rollout or scale-to-zero after eviction                     tests/jobs/test_stories.py
 old ReplicaSet's pod mid-rollout                            tests/jobs/test_stories.py, unit/rules/jobs (workloads, rollout)
 two PDBs on one pod; policy Delete passes no budget         tests/jobs/test_eviction.py
-PDB status stale, percentages, AlwaysAllow                  unit/rules/jobs (budgets)
+PDB status stale, percentages, AlwaysAllow                  unit/rules/jobs (budgets), test_job_interruptions.py
 maxMigratingPerNode 1; a limit lowered below what runs      test_job_settings.py
 leader change must not refill the bucket                    test_job_settings.py
-abort/delete before, during, after; controller away         tests/jobs/test_control.py, test_eviction.py, test_jobs.py, here
-pause/resume around each step, clock set back               tests/jobs/test_control.py, test_jobs.py (ClockJumpsBack)
+abort/delete before, during, after; controller away         tests/jobs (control, eviction), test_job_interruptions.py, here
+pause/resume around each step, clock set back               tests/jobs/test_control.py, test_job_interruptions.py, test_jobs.py
 two jobs for one pod, made together                         unit/server/test_job_admission.py, unit/controllers/test_arbitrator.py
 VM job while something else moves its guest                 tests/machines
-namespace or workload deleted mid-job                       here
+namespace or workload deleted mid-job                       test_job_interruptions.py, here
 given reservation expires during eviction backoff           test_reservation_first.py
+replacement smaller or larger than the reservation          test_job_replacements.py, test_reservation_first.py
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def test_of_two_jobs_that_name_one_reservation_the_first_keeps_it() -> None:
         await cluster.settings("maxConcurrentReconciles: 10\nmaxMigratingPerNode: 10")
         pods = await cluster.deploy("web", 8)
         await _reserve(cluster, "room", "web")
-        named = {"reservationOptions": {"reservationRef": {"name": "room"}}}
+        named: Json = {"reservationOptions": {"reservationRef": {"name": "room"}}}
         await cluster.file("a", pods[0], **named)
         await asyncio.sleep(5)
         # Each change of it has the first job looked at again, also while the second is just admitted.
@@ -185,7 +187,7 @@ def test_a_workload_that_is_deleted_takes_its_job_along(evicted: bool) -> None:
 
 
 def test_given_up_while_nobody_is_there_to_carry_it_out() -> None:
-    """Deleted and aborted while the controllers are away, before the eviction and after it."""
+    """Deleted and aborted while the controllers are away, before the eviction; after it: test_job_interruptions.py."""
 
     async def story(cluster: Cluster) -> None:
         pods = [(await cluster.deploy(name, 1))[0] for name in ("b", "c")]
