@@ -68,6 +68,11 @@ def normalised(raw: bytes) -> Json:
     if document["kind"] == "PodMigrationJob" and document.get("status", {}).get("reason") == "MissingPod":
         # Whether its pod was gone, or just going, when somebody looked.
         document["status"].pop("message", None)
+    if document["kind"] == "PodMigrationJob" and document.get("status", {}).get("strategy") == "Placement":
+        # It ends when its pod has its place: whether the reservation had told that, too, when somebody looked.
+        status = document["status"]
+        status.pop("status", None)
+        status["conditions"] = [one for one in status.get("conditions") or () if one["type"] != "ReservationBound"]
     return document
 
 
