@@ -12,9 +12,9 @@ from tests.simulation.matrix import SEEDS_FOR_ALL, matrix_for
 # Every fault at every write takes too long for every day: `make simulation` has seeds enough for all of them, and one seed takes a
 # share of each fault's. On the way a ledger looks at limits, budgets and who is told to end.
 SHARE = SEEDS_FOR_ALL
-test_a_pod_that_is_moved_survives_the_faults_of_controllers = matrix_for(MOVED, every=13)
+test_a_pod_that_is_moved_survives_the_faults_of_controllers = matrix_for(MOVED, every=9)
 test_a_pod_that_returns_under_its_name_survives_the_faults_of_controllers = matrix_for(RETURNED, every=17)
-test_a_pod_that_is_evicted_directly_survives_the_faults_of_controllers = matrix_for(EVICTED, every=13)
+test_a_pod_that_is_evicted_directly_survives_the_faults_of_controllers = matrix_for(EVICTED, every=9)
 test_jobs_that_are_given_up_survive_the_faults_of_controllers = matrix_for(GIVEN_UP, every=17)
 test_jobs_that_are_overtaken_survive_the_faults_of_controllers = matrix_for(OVERTAKEN, every=17)
 test_a_replacement_that_comes_first_survives_the_faults_of_controllers = matrix_for(SURGED, every=SHARE)

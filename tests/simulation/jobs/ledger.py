@@ -39,8 +39,9 @@ class Ledger:
         self._jobs: dict[str, Json] = {}
         # By uid of a pod: the job that it was evicted for.
         self.evicted: dict[str, str] = {}
-        # By uid of a pod: how often somebody told it to end and knows that this was done. Who has no answer has to ask again.
-        self.told: Counter[str] = Counter()
+        # By uid of a pod and life of the server: how often somebody told it to end and knows that this was done. Who has no answer
+        # has to ask again; so has who lost the server before it saw the pod go.
+        self.told: Counter[tuple[str, int]] = Counter()
         self.wrong: list[str] = []
         simulation.server.listeners.append(self._changed)
         simulation.wire(CONTROLLERS).heard.append(self._heard)
@@ -48,9 +49,10 @@ class Ledger:
     def _heard(self, sent: Sent, reply: Reply) -> None:
         uid = ended_by(sent.call)
         if uid and reply.status < 300 and self._jobs_about(uid):
-            self.told[uid] += 1
-            if self.told[uid] > 1:
-                self._say(f"the pod of {self._jobs_about(uid)} was told to end {self.told[uid]} times")
+            key = uid, self._simulation.api.lives
+            self.told[key] += 1
+            if self.told[key] > 1:
+                self._say(f"the pod of {self._jobs_about(uid)} was told to end {self.told[key]} times")
 
     def _jobs_about(self, uid: str) -> list[str]:
         return [name for name, job in self._jobs.items() if job.get("status", {}).get("podUID") == uid]
