@@ -12,7 +12,7 @@ from tests.simulation.cluster import CONTROLLERS
 from tests.simulation.faults import ON_WRITES
 from tests.simulation.jobs.cluster import Cluster, in_cluster
 from tests.simulation.jobs.ledger import Allowed, Ledger
-from tests.simulation.matrix import SEEDS_FOR_ALL, befallen
+from tests.simulation.matrix import MANY_SEEDS, struck
 
 ALLOWED = Allowed(globally=0, unavailable=0, replicas={"web": 1})
 
@@ -46,11 +46,11 @@ def test_the_ledger_sees_limits_budgets_and_pods_that_go_for_no_job_or_twice() -
     in_cluster(story)
 
 
-@pytest.mark.parametrize("every", [1, 9, 17, SEEDS_FOR_ALL])
+@pytest.mark.parametrize("every", [1, 9, 17, MANY_SEEDS])
 def test_with_the_seeds_of_make_simulation_every_fault_befalls_every_write(every: int) -> None:
     for kind in ON_WRITES:
         for first in (0, 7):
-            hit = [number for seed in range(first, first + every) for number in befallen(kind, 48, seed, every)]
+            hit = [number for seed in range(first, first + every) for number in struck(kind, 48, seed, every)]
             assert sorted(hit) == list(range(1, 49))
     makefile = (Path(__file__).parents[2] / "Makefile").read_text()
-    assert f"SEEDS ?= {SEEDS_FOR_ALL}\n" in makefile
+    assert f"SEEDS ?= {MANY_SEEDS}\n" in makefile

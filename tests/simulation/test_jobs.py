@@ -7,11 +7,11 @@ from tests.simulation.faults import ClockJumpsAhead, CrashAfter, CrashBefore
 from tests.simulation.jobs.scenario import EVICTED, GIVEN_UP, MOVED, OVERTAKEN, RETURNED
 from tests.simulation.jobs.storms import faults_of, weather
 from tests.simulation.jobs.strategies import DELETED, GIVEN, MOVED_ALIVE, PLACED, SURGED
-from tests.simulation.matrix import SEEDS_FOR_ALL, matrix_for
+from tests.simulation.matrix import MANY_SEEDS, matrix_for
 
 # Every fault at every write takes too long for every day: `make simulation` has seeds enough for all of them, and one seed takes a
 # share of each fault's. On the way a ledger looks at limits, budgets and who is told to end.
-SHARE = SEEDS_FOR_ALL
+SHARE = MANY_SEEDS
 test_a_pod_that_is_moved_survives_the_faults_of_controllers = matrix_for(MOVED, every=9)
 test_a_pod_that_returns_under_its_name_survives_the_faults_of_controllers = matrix_for(RETURNED, every=17)
 test_a_pod_that_is_evicted_directly_survives_the_faults_of_controllers = matrix_for(EVICTED, every=9)
