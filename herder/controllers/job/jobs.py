@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from herder.api import reasons
-from herder.api.backoff import doubled
 from herder.api.core import Pod
 from herder.api.kinds import PodMigrationJob
 from herder.controllers.configuration import HerderConfig
@@ -19,6 +18,7 @@ from herder.controllers.job.flow_control import FlowControl
 from herder.controllers.job.gate import Gate
 from herder.controllers.job.indexes import BY_CONTROLLER_REF, BY_POD, BY_REFERENCE
 from herder.controllers.job.job_metrics import JobMetrics
+from herder.controllers.job.retries import Retries
 from herder.controllers.job.snapshot_builder import SnapshotBuilder
 from herder.controllers.job.webhook_guard import WebhookGuard
 from herder.controllers.job.workloads import Workloads
@@ -45,8 +45,6 @@ from herder.rules.jobs.execution.status import FINISHED, is_over
 WORTH_TELLING = 2.0
 # How far a job is, is told at most so often.
 TOLD_EVERY = 1.0
-# Until a budget, or a server, that has refused an eviction is asked again; what it asks for itself counts where it is longer.
-FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
 
 
 class PodMigrationJobs:
@@ -75,8 +73,7 @@ class PodMigrationJobs:
         self._clock = asyncio.get_running_loop().time
         # By the uid of a job: when something was last written for it.
         self._written: dict[str, float] = {}
-        # By the uid of a job: how often its eviction was refused. Lost with the term: then it is tried at once.
-        self._refused: dict[str, int] = {}
+        self._retries = Retries()
 
     @classmethod
     def start(cls, kit: Kit) -> Runs:
@@ -93,7 +90,7 @@ class PodMigrationJobs:
     @property
     def kept(self) -> int:
         """How many things are kept in mind of jobs: nothing of those that are gone."""
-        return len(self._written) + len(self._refused) + self._flow.turns + sum(len(keys) for keys in self._held.values())
+        return len(self._written) + len(self._retries) + self._flow.turns + sum(len(keys) for keys in self._held.values())
 
     def follow(self, kit: Kit) -> None:
         enqueue(self._jobs, self._queue)
@@ -130,6 +127,9 @@ class PodMigrationJobs:
     def _budget_changed(self, budget: BudgetKey) -> None:
         """Those that wait for one of its namespace: to look for the pods of each budget that changes would cost more."""
         for key in self._held.pop(budget[1], ()):
+            stored = self._jobs.stored(key)
+            if stored is not None:
+                self._retries.changed(stored.uid)
             self._queue.add(key)
 
     def _wake_all(self) -> None:
@@ -175,6 +175,9 @@ class PodMigrationJobs:
 
     async def _checked(self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, plan: JobPlan) -> JobPlan:
         """Everything is looked at again right before, and there is a pace for all of them together."""
+        rest = self._retries.wait(stored.uid)
+        if rest > 0:
+            return JobPlan(next_look=rest if plan.next_look is None else min(rest, plan.next_look))
         held = await self.arbitrator.look_again(stored)
         if held is not None:
             # Its turn is over: those that were held together are not to go together.
@@ -202,8 +205,7 @@ class PodMigrationJobs:
     async def _eviction_refused(self, stored: Stored[PodMigrationJob], snapshot: JobSnapshot, error: ApiStatusError) -> Result:
         """A budget, or whoever else has a say in it, does not let the pod go. It is tried until the job's time is over."""
         self._flow.done(stored.uid)
-        times = self._refused[stored.uid] = self._refused.get(stored.uid, 0) + 1
-        retry = max(doubled(FIRST_RETRY, LONGEST_RETRY, times - 1), error.retry_after or 0.0)
+        retry = self._retries.refused(stored.uid, error.retry_after)
         budget = isinstance(error, TooManyRequests)
         if budget:
             self._held.setdefault(snapshot.job.spec.pod_ref.namespace, {})[stored.key] = None
@@ -231,7 +233,7 @@ class PodMigrationJobs:
     def _after(self, stored: Stored[PodMigrationJob], plan: JobPlan) -> None:
         if plan.paced:
             self._flow.done(stored.uid)
-            self._refused.pop(stored.uid, None)
+            self._retries.forget(stored.uid)
             self._metrics.disrupted(plan)
         self._after_status(stored.uid, plan)
 
@@ -255,7 +257,7 @@ class PodMigrationJobs:
     def _forget(self, uid: str) -> None:
         self._written.pop(uid, None)
         self._flow.done(uid)
-        self._refused.pop(uid, None)
+        self._retries.forget(uid)
 
 
 def _place(pod: Stored[Pod] | None) -> tuple[str, str, bool] | None:

@@ -10,7 +10,7 @@ import pytest
 
 from herder.api.registry import INSTANCE, JOB, MACHINE, MIGRATION, POOL, RESERVATION
 from herder.controllers.job.jobs import PodMigrationJobs
-from herder.kube.errors import Forbidden
+from herder.kube.errors import Forbidden, TooManyRequests
 from herder.kube.kit import Kit, Runs, Together
 from herder.kube.resources import JOBS, PODS, Key
 from herder.server.housekeeping.budgets import Budgets as CountedBudgets
@@ -146,5 +146,42 @@ def test_nothing_is_kept_in_mind_of_jobs_that_are_over_or_gone() -> None:
             await stage.person.delete(JOBS, Key("", name))
         await asyncio.sleep(120)
         assert stage.controller.kept == 0
+
+    on_stage(story)
+
+
+def test_an_eviction_that_was_refused_is_not_tried_before_the_server_wants_to_hear_of_it_again() -> None:
+    """Trap: 429 with backoff and Retry-After. That it was refused is written into the job, which wakes the job."""
+
+    async def story(stage: Executing) -> None:
+        await stage.web(1)
+        stage.line.refusals["/eviction"] = TooManyRequests(429, "TooManyRequests", "not now", {"retryAfterSeconds": 45})
+        await stage.file("web-0", mode="EvictDirectly")
+        for _ in range(4):
+            await asyncio.sleep(10)
+            await stage.person.patch(JOBS, Key("", "web-0"), {"metadata": {"labels": {"seen": str(stage.world.now())}}})
+        assert len(stage.reads("/eviction")) == 1
+        await asyncio.sleep(10)
+        assert len(stage.reads("/eviction")) == 2
+        stage.line.refusals.clear()
+        await asyncio.sleep(45)
+        assert await stage.going() == ["web-0"]
+
+    on_stage(story)
+
+
+def test_an_eviction_that_a_budget_refused_is_tried_again_as_soon_as_the_budget_changes() -> None:
+    async def story(stage: Executing) -> None:
+        await stage.web(3)
+        await stage.settings(UNLIMITED)
+        stage.line.refusals["/eviction"] = TooManyRequests(429, "TooManyRequests", "Cannot evict pod as it would violate a budget")
+        await stage.file("web-0", mode="EvictDirectly")
+        await asyncio.sleep(70)  # by now it waits for half a minute each time
+        tried = len(stage.reads("/eviction"))
+        assert 5 <= tried <= 8
+        stage.line.refusals.clear()
+        await stage.budget(1)
+        await asyncio.sleep(1)
+        assert await stage.going() == ["web-0"] and len(stage.reads("/eviction")) == tried + 1
 
     on_stage(story)
