@@ -155,6 +155,7 @@ class SnapshotBuilder:
             "wanted_replicas": wanted,
             "controller_gone": gone,
             "replacements_due": self._due(job, owner.uid),
+            "leaving": self._leaving(job, owner.uid),
         }
 
     def _siblings(self, namespace: str, uid: str) -> tuple[Pod, ...]:
@@ -182,6 +183,10 @@ class SnapshotBuilder:
     def _due(self, job: PodMigrationJob, uid: str) -> int:
         others = self._jobs.by(BY_CONTROLLER_REF, uid)
         return sum(1 for other in others if other.uid != job.uid and has_begun(other) and _waits(status_of(other)))
+
+    def _leaving(self, job: PodMigrationJob, uid: str) -> frozenset[str]:
+        others = (other for other in self._jobs.by(BY_CONTROLLER_REF, uid) if other.uid != job.uid and phase_of(other) == "Running")
+        return frozenset(status_of(other).pod_uid or "" for other in others if has_begun(other))
 
     async def _surge(self, job: PodMigrationJob, pod: Pod | None) -> dict[str, Any]:
         """Also of a job that is over, or waits again: its pod may still have to be given back."""

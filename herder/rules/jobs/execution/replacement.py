@@ -34,7 +34,8 @@ def why_none_comes(snapshot: JobSnapshot) -> str:
     if snapshot.controller_gone:
         return f"{named} is gone, and nobody makes another pod in the place of {pod_name(job)}"
     wanted = snapshot.wanted_replicas
-    live = [pod for pod in snapshot.siblings if not pod.being_deleted]
+    # In the place of those whom other jobs are about to evict others will come: replacements take each other's room.
+    live = [pod for pod in snapshot.siblings if not pod.being_deleted and pod.uid not in snapshot.leaving]
     if wanted is None or len(live) < wanted or any(not pod.spec.node_name for pod in live):
         return ""
     if wanted == 0:

@@ -39,8 +39,9 @@ class JobSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     siblings: tuple[Pod, ...] = ()
     wanted_replicas: int | None = None
     controller_gone: bool = False
-    # Replacements that other jobs of the same controller still wait for.
+    # Replacements that other jobs of the same controller still wait for; and the pods, by uid, that those jobs have begun to evict.
     replacements_due: int = 0
+    leaving: frozenset[str] = frozenset()
     # What `status.controllerRef` names (the very one, by its uid), where that is a ReplicaSet; read for jobs that surge.
     replica_set: ReplicaSet | None = None
     # What `status.workloadRef` names, the very one; and how many other jobs of the same controller replace a pod first that were

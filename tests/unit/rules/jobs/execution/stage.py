@@ -50,6 +50,7 @@ class Stage:
         self.gone = False
         self.used_by: tuple[str, ...] = ()
         self.due = 0
+        self.leaving: frozenset[str] = frozenset()
         # Of the reservation's node; None: it is gone.
         self.node: Json | None = {}
         self.plans: list[JobPlan] = []
@@ -200,4 +201,5 @@ class Stage:
             wanted_replicas=self.wanted,
             controller_gone=self.gone,
             replacements_due=self.due,
+            leaving=self.leaving,
         )

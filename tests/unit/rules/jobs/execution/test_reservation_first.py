@@ -218,6 +218,30 @@ def test_no_replacement_is_due_any_more(wanted: int | None, gone: bool, said: st
     assert over.delete_reservation is not None and over.let_go
 
 
+def test_room_is_kept_while_another_job_of_its_controller_is_about_to_evict() -> None:
+    """Trap: two jobs of one ReplicaSet, replacements crossed. Ours took the room of the other: the other's will take ours."""
+    stage = Stage().until_evicted().ends()
+    stage.wanted = 2
+    stage.others.append(stage.pod("web-9", "pod-9", "c"))  # the other job has begun to evict it
+    stage.comes("web-2", "pod-2", "d", took=False)
+    stage.leaving = frozenset(("pod-9",))
+    assert stage.look().delete_reservation is None and stage.phase == "Running"
+    stage.others = [one for one in stage.others if one["metadata"]["uid"] != "pod-9"]
+    stage.leaving = frozenset()
+    stage.comes("web-3", "pod-3", "b")
+    stage.look()
+    assert (stage.phase, stage.status["podRef"]["name"]) == ("Succeed", "web-3")
+
+
+def test_room_is_given_back_when_the_other_job_of_its_controller_evicts_nobody_after_all() -> None:
+    stage = Stage().until_evicted().ends()
+    stage.wanted = 2
+    stage.others.append(stage.pod("web-9", "pod-9", "c"))
+    stage.comes("web-2", "pod-2", "d", took=False)
+    stage.look()
+    assert (stage.phase, stage.reason) == ("Failed", "NoReplacement") and stage.look().delete_reservation is not None
+
+
 def test_a_replacement_that_is_placed_elsewhere_ends_the_job_too() -> None:
     """Trap: replacement larger than the reservation."""
     stage = Stage().until_evicted().ends()
