@@ -79,8 +79,9 @@ def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) ->
     return {name: _without_generations(one) for name, one in objects.items()}
 
 
-# How often something was changed, and what was asked for then, is no part of what it has become.
-_PAST = ("generation", "observedGeneration", labels.RESTART_REQUEST, labels.UPDATED_IN_PLACE)
+# How often something was changed, and what was asked for then, is no part of what it has become. What a machine has proven itself on is
+# minutes behind what it runs.
+_PAST = ("generation", "observedGeneration", "readyRevision", labels.RESTART_REQUEST, labels.UPDATED_IN_PLACE)
 
 
 def _without_generations(value: Any) -> Any:
