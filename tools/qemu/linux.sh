@@ -28,12 +28,18 @@ chmod 755 "$work"
 (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "$image" busybox-static >/dev/null)
 for package in "$work"/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work" --exclude './usr/share/*'; done
 mkdir "$work/modules"
-for name in $modules; do
-  found=$(find "$work" -path "*/kernel/*/$name.ko*" | head -n1)
-  [ -n "$found" ] || { say "$image has no driver $name"; exit 3; }
-  cp "$found" "$work/modules/"
+wanted="$modules"
+while [ -n "$wanted" ]; do # what each needs comes along: that differs from kernel to kernel
+  for name in $wanted; do
+    [ -e "$work/modules/$name.ko" ] && continue
+    found=$(find "$work" -path "*/kernel/*/$name.ko*" | head -n1)
+    [ -n "$found" ] || { say "$image has no driver $name"; exit 3; }
+    cp "$found" "$work/modules/"
+  done
+  find "$work/modules" -name '*.xz' -exec xz -d {} +
+  needed=$(cat "$work"/modules/*.ko | tr '\0' '\n' | sed -n 's/^depends=//p' | tr ',' '\n' | sort -u)
+  wanted=$(for name in $needed; do [ -e "$work/modules/$name.ko" ] || echo "$name"; done)
 done
-find "$work/modules" -name '*.xz' -exec xz -d {} +
 mv "$work/bin/busybox" "$out/busybox"
 mv "$work"/boot/vmlinuz-* "$out/vmlinuz"
 rm -rf "$out/modules"

@@ -3,9 +3,7 @@
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev
-for name in virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk cdrom isofs failover net_failover virtio_net; do
-  insmod /modules/$name.ko
-done
+for name in $(cat /modules/order); do insmod /modules/$name.ko; done
 ifconfig eth0 10.0.2.15 up
 sector() { dd if=/dev/vda bs=512 skip=$1 count=1 2>/dev/null | tr -d ' \n\0'; }
 keep() { printf '%-511s\n' "$2" | dd of=/dev/vda bs=512 seek=$1 count=1 conv=notrunc,fsync 2>/dev/null; }

@@ -17,28 +17,25 @@ from tests.e2e.guest.test_linux import linux  # a fixture
 from tests.e2e.qemu.node import Node
 
 __all__ = ["linux"]
-# In this order: each needs those before it.
-BUS = "virtio virtio_ring virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci"
-MODULES = f"{BUS} virtio_console failover net_failover virtio_net"
 # A web server, and an agent that knows as much of qemu-ga's language as we speak.
-SCRIPT = f"""
+SCRIPT = """
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
 mount -t devtmpfs dev /dev
-for name in {MODULES}; do insmod /modules/$name.ko; done
+for name in $(cat /modules/order); do insmod /modules/$name.ko; done
 ifconfig eth0 10.0.2.15 up
 mkdir /www && echo well > /www/index.html && httpd -p 8080 -h /www
 echo; echo linux is up
 exec 3<> $(echo /dev/vport*p1)
 while :; do
   # Without anybody at the other end there is nothing to read.
-  read -r line <&3 || {{ sleep 0.1; continue; }}
+  read -r line <&3 || { sleep 0.1; continue; }
   case "$line" in
-    *guest-sync-delimited*) id=${{line##*'"id":'}}; printf '\\377{{"return": %s}}\\n' "${{id%%\\}}*}}" >&3 ;;
-    *guest-ping*) echo '{{"return": {{}}}}' >&3 ;;
-    *guest-exec-status*) echo "{{\\"return\\": {{\\"exited\\": true, \\"exitcode\\": $code}}}}" >&3 ;;
-    *missing*) echo '{{"error": {{"class": "GenericError", "desc": "No such file or directory"}}}}' >&3 ;;
-    *guest-exec*) path=${{line#*'"path":"'}}; ${{path%%'"'*}}; code=$?; echo '{{"return": {{"pid": 7}}}}' >&3 ;;
+    *guest-sync-delimited*) id=${line##*'"id":'}; printf '\\377{"return": %s}\\n' "${id%%\\}*}" >&3 ;;
+    *guest-ping*) echo '{"return": {}}' >&3 ;;
+    *guest-exec-status*) echo "{\\"return\\": {\\"exited\\": true, \\"exitcode\\": $code}}" >&3 ;;
+    *missing*) echo '{"error": {"class": "GenericError", "desc": "No such file or directory"}}' >&3 ;;
+    *guest-exec*) path=${line#*'"path":"'}; ${path%%'"'*}; code=$?; echo '{"return": {"pid": 7}}' >&3 ;;
   esac
 done
 """
