@@ -36,14 +36,15 @@ class Inputs:
         self.refused = 0
         self.wrong: list[str] = []
 
-    async def go_through(self, schema: Json, most: int = 0, seed: int = 0) -> None:
-        """All mutations of the spec; or about so many of them, others for each seed."""
+    async def go_through(self, schema: Json, most: int = 0, seed: int = 0, but: str = "") -> None:
+        """All mutations of the spec, or about so many of them, others for each seed; but for those of one field."""
         await self._create()
         before = await self._state()
         found = list(mutations(schema["properties"]["spec"], self._original["spec"]))
         stride = max(1, round(len(found) / most)) if most else 1
         for mutation in found[seed % stride :: stride]:
-            await self._try(mutation, before)
+            if not but or not str(mutation).startswith(f"{but}:"):
+                await self._try(mutation, before)
 
     async def _create(self) -> None:
         path = self._resource.path(self._key.namespace)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from herder.api import labels
 from herder.api.schemas import schema_of_kind
 from herder.kube.resources import Resource
@@ -22,15 +24,21 @@ QUIET = 20.0
 
 
 def inputs_to(
-    scenario: Scenario, resource: Resource[Any], original: Json, most: int = 0, history: str = "", prepare: Step | None = None
+    scenario: Scenario,
+    resource: Resource[Any],
+    original: Json,
+    most: int = 0,
+    history: str = "",
+    prepare: Step | None = None,
+    but: str = "",
 ) -> Callable[[int], None]:
     """`most`: about so many of the mutations, others for each seed, where there are too many for every day. `history`: a kind of
-    objects that tell what was, and so do not go back. `prepare`: what is there beforehand."""
+    objects that tell what was, and so do not go back. `prepare`: what is there beforehand. `but`: a field that is left alone."""
 
     def test_inputs(seed: int) -> None:
         inputs = simulate(
             seed,
-            lambda simulation: _go_through(simulation, scenario, resource, original, most, history, prepare),
+            lambda simulation: _go_through(simulation, scenario, resource, original, most, history, prepare, but),
             scenario.kinds,
             traced=False,
         )
@@ -49,6 +57,7 @@ async def _go_through(
     most: int,
     history: str,
     prepare: Step | None,
+    but: str,
 ) -> Inputs:
     await simulation.started()
     if prepare is not None:
@@ -65,7 +74,7 @@ async def _go_through(
 
     whole = {"apiVersion": resource.api_version, "kind": resource.kind, **original}
     inputs = Inputs(simulation, resource, whole, settle)
-    await inputs.go_through(schema_of_kind(resource.view), most, simulation.seed)
+    await inputs.go_through(schema_of_kind(resource.view), most, simulation.seed, but)
     return inputs
 
 
@@ -76,15 +85,29 @@ def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) ->
     simulation.trace.lines.clear()
     if wrong:
         raise Wedged("\n".join(wrong))
-    return {name: _without_generations(one) for name, one in objects.items()}
+    return {name: _without_past(one) for name, one in objects.items()}
 
 
-# How often something was changed, and what was asked for then, is no part of what it has become. What a machine has proven itself on is
-# minutes behind what it runs.
+# How often something was changed, and what was asked for then, is no part of what it has become. What a machine has proven itself
+# on is minutes behind what it runs.
 _PAST = ("generation", "observedGeneration", "readyRevision", labels.RESTART_REQUEST, labels.UPDATED_IN_PLACE)
 
 
-def _without_generations(value: Any) -> Any:
+def _without_past(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_generations(one) for name, one in value.items() if name not in _PAST}
-    return [_without_generations(one) for one in value] if isinstance(value, list) else value
+        return {
+            name: _without_past(_guest(one) if name == labels.GUEST else one) for name, one in value.items() if name not in _PAST
+        }
+    return [_without_past(one) for one in value] if isinstance(value, list) else value
+
+
+def _guest(text: str) -> Any:
+    """What a node was told of a guest when it was started. Empty lists, and the order of fields, need no restart: they stay as they
+    were then."""
+    return _without_empty(msgspec.json.decode(text))
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_empty(one) for name, one in value.items() if one not in ([], {}, "")}
+    return [_without_empty(one) for one in value] if isinstance(value, list) else value

@@ -73,4 +73,6 @@ test_a_pool_that_leaves_its_machines_alone_copes_with_every_field = inputs_to(
     most=30,
     history="controllerrevisions",
     prepare=few_at_once,
+    # Machines that are off are done as soon as they are made: a hundred thousand of them.
+    but="spec.replicas",
 )

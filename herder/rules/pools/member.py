@@ -148,7 +148,7 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         last_ready=_last_ready(machine, own, is_ready=is_ready),
         crashed=fails_by_itself(failure),
         running=alive is not None and phase_of(alive) == "Running" and not alive.being_deleted,
-        paused=_holds(status, reasons.PAUSED),
+        paused=_holds(status, reasons.PAUSED) and not _starts_paused(own),
         migrating=status is not None and status.migration_state is not None and not status.migration_state.completed,
         waits_to_retry=alive is None and not off and failure is not None and failure.retry_after_timestamp is not None,
         failures=(failure.consecutive_fail_count or 0) if failure is not None else 0,
@@ -184,6 +184,11 @@ def _run_field(machine: VirtualMachine) -> RunField | None:
 def _holds(status: VirtualMachineInstanceStatus | None, kind: str) -> bool:
     found = find(status.conditions if status is not None else None, kind)
     return found is not None and found.status == "True"
+
+
+def _starts_paused(instance: VirtualMachineInstance | None) -> bool:
+    """By its template, and not by a person: another template must reach it."""
+    return instance is not None and instance.spec.start_strategy == "Paused"
 
 
 def _seconds(time: datetime.datetime | None) -> float:

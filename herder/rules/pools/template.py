@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from herder.api import labels, registry
 from herder.api.kinds import VirtualMachinePool
 from herder.api.quantity import parse_quantity
@@ -31,8 +33,17 @@ def machine_document(
             "annotations": {**part(metadata, "annotations"), **(annotations or {})},
             "ownerReferences": [owner_reference(pool)],
         },
-        "spec": _spec(revision, number, run),
+        "spec": _without_empty_lists(_spec(revision, number, run)),
     }
+
+
+def _without_empty_lists(value: Any) -> Any:
+    """They say as much as nothing. Applied once, those with keys would stay on the machine for good when the template drops them,
+    as in Kubernetes, and ask for a restart. An empty map may mean everything, as that of a selector does."""
+    if isinstance(value, dict):
+        fields: Document = value
+        return {name: _without_empty_lists(one) for name, one in fields.items() if one != []}
+    return [_without_empty_lists(one) for one in value] if isinstance(value, list) else value
 
 
 def owner_reference(pool: VirtualMachinePool, *, controller: bool = True) -> Document:

@@ -107,3 +107,11 @@ def test_when_it_was_ready_is_known_also_before_it_has_heard_itself_that_it_is_n
 )
 def test_a_machine_has_crashed_where_neither_its_node_nor_people_ended_it(failure: Any, crashed: bool) -> None:
     assert seen(machine({"startFailure": failure} if failure else {})).crashed == crashed
+
+
+@pytest.mark.parametrize(("started", "expected"), [({}, True), ({"startStrategy": "Paused"}, False)])
+def test_a_machine_that_its_template_starts_paused_is_not_paused_by_a_person(started: dict[str, Any], expected: bool) -> None:
+    """A rollout leaves alone what a person has paused: another template must still reach the others."""
+    paused = instance("Running", conditions=[{"type": "Paused", "status": "True"}])
+    paused["spec"] |= started
+    assert seen(machine(), paused).paused is expected

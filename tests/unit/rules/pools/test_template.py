@@ -124,3 +124,13 @@ def with_disk(size: str = "1Gi", url: str = "http://images/1") -> Json:
 )
 def test_a_larger_disk_is_grown_and_any_other_change_is_one(after: Json, changed: tuple[str, ...]) -> None:
     assert volume_changes(with_disk(), after) == changed
+
+
+def test_an_empty_list_is_not_written_and_an_empty_selector_is() -> None:
+    """A list with keys that was applied empty stays when it is applied no longer, and would ask for a restart."""
+    affinity = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": {}, "topologyKey": "zone"}]}
+    }
+    wanted = template(volumes=[], affinity=affinity, networks=[])
+    made = machine_document(pool(), revision_of("web-x", content_of(wanted, {})), 7)["spec"]["template"]["spec"]
+    assert made.get("volumes") is None and made.get("networks") is None and made["affinity"] == affinity
