@@ -88,8 +88,7 @@ async def _beside_kube_scheduler(client: Client, count: int) -> Row:
 async def _empty(client: Client, side: str, pods: list[Json], number: int) -> float:
     """The median time in which a place is empty, in milliseconds."""
     names = [pod["metadata"]["name"] for pod in pods]
-    gaps = asyncio.create_task(_gaps(client, {pod["metadata"]["uid"] for pod in pods}))
-    await asyncio.sleep(0.2)
+    gaps = await _watched(client, pods)
     if side == "jobs":
         await each(lambda name: client.send(Call("POST", JOBS, _job(name, number))), names)
     else:
@@ -131,8 +130,8 @@ async def _round(client: Client, side: str, count: int, number: int) -> tuple[fl
     found = await _pods(client)
     pods = [pod["metadata"]["name"] for pod in found]
     assert len(pods) == count
-    before, began = await writes(client), time.perf_counter()
-    gaps = asyncio.create_task(_gaps(client, {pod["metadata"]["uid"] for pod in found}))
+    before, gaps = await writes(client), await _watched(client, found)
+    began = time.perf_counter()
     if side == "jobs":
         over = asyncio.create_task(_all_over(client, count))
         await each(lambda name: client.send(Call("POST", JOBS, _job(name, number))), pods)
@@ -149,7 +148,15 @@ async def _round(client: Client, side: str, count: int, number: int) -> tuple[fl
     return took, written / count, empty
 
 
-async def _gaps(client: Client, old: set[str]) -> float:
+async def _watched(client: Client, pods: list[Json]) -> asyncio.Task[float]:
+    """Once the watch is open: who is gone before that would never be seen to go."""
+    opened = asyncio.Event()
+    gaps = asyncio.create_task(_gaps(client, {pod["metadata"]["uid"] for pod in pods}, opened))
+    await opened.wait()
+    return gaps
+
+
+async def _gaps(client: Client, old: set[str], opened: asyncio.Event) -> float:
     """Of each ReplicaSet the n-th end of a pod and the n-th new pod with a node belong together: they are alike."""
     ends: dict[str, list[float]] = {}
     bound: dict[str, list[float]] = {}
@@ -157,6 +164,7 @@ async def _gaps(client: Client, old: set[str]) -> float:
     there = await _pods(client)
     known = {pod["metadata"]["uid"] for pod in there}
     answer = await client.stream(f"{PODS}?watch=1")
+    opened.set()
     async for line in answer.content:
         event: Json = msgspec.json.decode(line)
         metadata, now = event["object"]["metadata"], time.perf_counter()
