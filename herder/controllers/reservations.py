@@ -3,6 +3,7 @@ places them; what is free of each it counts itself (herder/rules/reservations)."
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from weakref import WeakKeyDictionary
 
@@ -20,10 +21,13 @@ from herder.kube.queue import Queue
 from herder.kube.resources import NODES, PODS, RESERVATIONS, Key
 from herder.rules.matching.resources import amounts
 from herder.rules.placement import Offer, node_event
+from herder.rules.plans import Document
 from herder.rules.reservations import allocation_of, plan_reservation
 from herder.rules.reservations.allocation import took
 
 WORKERS = 4
+# That a changed spec was seen, and nothing else: whoever opens a reservation sends somebody there, and both are told in one write.
+SEEN_WITHIN = 2.0
 FINISHED = ("Succeeded", "Failed")
 PHASES = ("Pending", "Available", "Succeeded", "Failed")
 _ANNOTATION = RESERVATION_ALLOCATED.encode()
@@ -69,6 +73,9 @@ class Reservations:
         self._nodes = kit.caches.of(NODES)
         self._pods.add_index(BY_RESERVATION)
         self._reservations.add_index(BY_HELD_NODE)
+        self._clock = asyncio.get_running_loop().time
+        # Version, and when it was first looked at, of those of which only `observedGeneration` is behind.
+        self._behind: dict[Key, tuple[int, float]] = {}
         ReservationMetrics(kit, self)
 
     @classmethod
@@ -92,16 +99,31 @@ class Reservations:
     async def reconcile(self, key: Key) -> Result:
         stored = self._reservations.stored(key)
         if stored is None:
+            self._behind.pop(key, None)
             return DONE
         reservation = stored.view
         node = self._nodes.get(Key("", reservation.status.node_name or ""))
         plan = plan_reservation(reservation, node, takers_of(self._pods, reservation), self._world.now())
         if plan.status is not None:
+            if (rest := self._rest(stored, plan.status)) > 0:
+                return Later(rest if plan.next_look is None else min(rest, max(plan.next_look, 0.0)))
             await self._hands.show(self._reservations, stored, plan.status, unchanged=True)
         self._hands.tell(reservation, plan.events)
         if plan.delete is not None:
             await self._hands.delete(self._reservations, "", plan.delete)
         return Later(max(plan.next_look, 0.0)) if plan.next_look is not None else DONE
+
+    def _rest(self, stored: Stored[ReservationView], status: Document) -> float:
+        """How long it can wait to be written."""
+        seen = {**status, "observedGeneration": stored.view.status.observed_generation}
+        if self._hands.is_shown(stored, status) or not self._hands.is_shown(stored, seen):
+            self._behind.pop(stored.key, None)
+            return 0.0
+        version, when = self._behind.get(stored.key, (0, 0.0))
+        if version != stored.version:
+            when = self._clock()
+            self._behind[stored.key] = (stored.version, when)
+        return when + SEEN_WITHIN - self._clock()
 
     def all(self) -> Iterable[ReservationView]:
         return self._reservations.list()

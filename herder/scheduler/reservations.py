@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import structlog
 
-from herder.api import reasons, registry
+from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.kinds import ReservationView
 from herder.kube.cache import Change, Stored, view_of
@@ -19,6 +19,7 @@ from herder.rules.reservations import (
     Take,
     is_expired,
     is_finished,
+    job_that_made,
     place_reservation,
     placed_status,
     take_reservation,
@@ -61,8 +62,8 @@ class ReservationPlacer:
 
     def _pod_of_job(self, reservation: ReservationView) -> PodKey | None:
         """The pod that is to move, where a job made the reservation."""
-        owner = reservation.controller
-        if owner is None or owner.kind != registry.JOB.kind or owner.api_version.rpartition("/")[0] != registry.JOB.group:
+        owner = job_that_made(reservation)
+        if owner is None:
             return None
         job = view_of(self._jobs.stored(Key("", owner.name)))
         if job is None or job.uid != owner.uid:

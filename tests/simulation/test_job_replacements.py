@@ -124,7 +124,8 @@ def test_a_replacement_of_another_size_than_its_room(held: str, elsewhere: bool)
         await cluster.file("a", pod, reservationOptions={"template": pinned})
         await asyncio.sleep(60)
         after = await cluster.pod("web")
-        assert (after.status.phase, after.spec.node_name) == ("Running", "node-3" if elsewhere else room_on)
+        # Elsewhere may be where it was: nobody is there any more.
+        assert (after.status.phase, after.spec.node_name == room_on) == ("Running", not elsewhere)
         assert await cluster.statuses() == {"a": ("Failed", "NoReplacement") if elsewhere else ("Succeed", "")}
         assert bool(_took(after)) == (not elsewhere)
         await cluster.nothing_is_left()

@@ -7,7 +7,7 @@ whoever leads next finds the same.
 from herder.rules.reservations.allocation import Allocation, allocation_of, allocation_text
 from herder.rules.reservations.expiry import expires_at, is_expired
 from herder.rules.reservations.ledger import Held, Ledger
-from herder.rules.reservations.lifecycle import ReservationPlan, is_finished, plan_reservation
+from herder.rules.reservations.lifecycle import ReservationPlan, is_finished, job_that_made, plan_reservation
 from herder.rules.reservations.owners import OwnerKey, matches, waiting_keys
 from herder.rules.reservations.placing import place_reservation
 from herder.rules.reservations.room import placing_needs, template_pod
@@ -28,6 +28,7 @@ __all__ = [
     "held_key",
     "is_expired",
     "is_finished",
+    "job_that_made",
     "matches",
     "place_reservation",
     "placed_status",

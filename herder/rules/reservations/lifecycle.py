@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from herder.api import reasons
+from herder.api import reasons, registry
 from herder.api.core import Node, Pod
 from herder.api.kinds import ReservationView
+from herder.api.meta import OwnerReference
 from herder.rules.matching.resources import pod_requests
 from herder.rules.placement import OF_THE_NODE, Offer, Snapshot
 from herder.rules.placement.rule import refuses
@@ -61,7 +62,17 @@ def _is_taken(reservation: ReservationView, takers: Sequence[Pod]) -> bool:
 def _succeeded(reservation: ReservationView, takers: Sequence[Pod], now: float) -> ReservationPlan:
     first = f"{takers[0].namespace}/{takers[0].name}"
     event = Event("Normal", reasons.ALLOCATED, f"pod {first} took the room on node {takers[0].spec.node_name}")
-    return ReservationPlan(shown.succeeded_status(reservation, takers, now), (event,), next_look=RETENTION)
+    # Of one that a job made the job's events tell it: not the same thing twice.
+    events = () if job_that_made(reservation) is not None else (event,)
+    return ReservationPlan(shown.succeeded_status(reservation, takers, now), events, next_look=RETENTION)
+
+
+def job_that_made(reservation: ReservationView) -> OwnerReference | None:
+    """The PodMigrationJob that it was made for."""
+    owner = reservation.controller
+    if owner is None or (owner.api_version.rpartition("/")[0], owner.kind) != (registry.JOB.group, registry.JOB.kind):
+        return None
+    return owner
 
 
 def _expired(reservation: ReservationView, now: float) -> ReservationPlan:

@@ -93,6 +93,29 @@ def test_a_pod_that_waits_goes_as_soon_as_a_reservation_for_it_is_opened() -> No
     play_with_reservations(scenario)
 
 
+def test_that_it_was_opened_is_told_with_who_took_it_or_a_moment_later() -> None:
+    async def scenario(town: Town) -> None:
+        def patches() -> int:
+            return sum(call.method == "PATCH" and call.path.endswith("/reservations/r/status") for call in town.line.calls)
+
+        await town.nodes("a")
+        await reserve(town, unschedulable=True)
+        await rest()
+        placed = patches()
+        await close(town, "r", False)
+        await web(town, "mine")
+        await rest()
+        held = await reserved(town)
+        assert (held.status.phase, held.status.observed_generation, patches() - placed) == ("Succeeded", 2, 1)
+        await reserve(town, "s", unschedulable=True)
+        await rest()
+        await close(town, "s", False)
+        await rest(5)
+        assert (await reserved(town, "s")).status.observed_generation == 2
+
+    play_with_reservations(scenario)
+
+
 def test_several_pods_share_one_that_is_not_allocated_once() -> None:
     async def scenario(town: Town) -> None:
         await town.nodes("a", "b")

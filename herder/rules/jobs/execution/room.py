@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from herder.api import reasons, registry
+from herder.api import reasons
 from herder.api.core import Pod
 from herder.api.duration import format_seconds
 from herder.api.kinds import PodMigrationJob, ReservationView
@@ -19,7 +19,7 @@ from herder.rules.jobs.reservation import reservation_document, reservation_name
 from herder.rules.jobs.workload import STATEFUL_SET, controller_named
 from herder.rules.matching.resources import PODS, pod_requests
 from herder.rules.plans import Delete, Document, condition, find
-from herder.rules.reservations.lifecycle import is_finished, why_unfit
+from herder.rules.reservations.lifecycle import is_finished, job_that_made, why_unfit
 from herder.rules.reservations.owners import matches
 from herder.rules.reservations.room import allocates_once, placing_needs, total
 
@@ -161,8 +161,8 @@ def _why_unusable(snapshot: JobSnapshot, reservation: ReservationView) -> str:
         return f"is over (phase {reservation.status.phase})" if is_finished(reservation) else "is being deleted"
     if not is_open(reservation):
         return "is closed (spec.unschedulable is true)"
-    owner = reservation.controller
-    if owner is not None and owner.kind == registry.JOB.kind:
+    owner = job_that_made(reservation)
+    if owner is not None:
         return f"was made by PodMigrationJob {owner.name}, for itself"
     once = allocates_once(reservation)
     if once and snapshot.reservation_used_by:

@@ -47,6 +47,20 @@ def test_a_pod_that_takes_it_ends_it() -> None:
     assert [event.message for event in found.events] == ["pod default/web-1 took the room on node a"]
 
 
+def test_what_a_job_tells_of_its_own_reservation_is_not_told_twice() -> None:
+    job = {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+        "kind": "PodMigrationJob",
+        "name": "j",
+        "uid": "u",
+        "controller": True,
+    }
+    found = plan(BORN + 60, web(on="a", took="r"), metadata={"ownerReferences": [job]})
+    assert (status(found)["message"], found.events) == ("pod default/web-1 took it", ())
+    foreign = {**job, "apiVersion": "example.com/v1"}
+    assert plan(BORN + 60, web(on="a", took="r"), metadata={"ownerReferences": [foreign]}).events
+
+
 def test_without_allocate_once_it_goes_on_and_says_who_uses_how_much() -> None:
     takers = [web(f"web-{number}", on="a", took="r", requests={"cpu": "1", "memory": "1Gi"}) for number in (2, 1)]
     shown = status(plan(BORN + 60, *takers, allocateOnce=False, requests={"cpu": "4", "memory": "4Gi"}))
