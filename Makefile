@@ -36,6 +36,7 @@ check: setup
 # Everything: unit, behaviour on both engines, kubectl, crashes, QEMU. The real Kubernetes is built once, into a cache outside the tree.
 test: setup
 	-@tools/kube/build.sh >/dev/null
+	-@tools/metrics_server/build.sh >/dev/null
 	-@tools/qemu/install.sh
 	-@tools/qemu/linux.sh >/dev/null
 	-@command -v go >/dev/null && $(BIN)/python -m tests.unit.api.oracle

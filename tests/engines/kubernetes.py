@@ -17,6 +17,7 @@ _BUILD = _ROOT / "tools" / "kube" / "build.sh"
 # No peers to hear from; a busy machine must not look like a lost leader. And nothing of it is kept.
 _QUICK_ETCD = ("--unsafe-no-fsync", "--heartbeat-interval=500", "--election-timeout=2500")
 KUBELET_CLIENT = "kube-apiserver-kubelet-client"
+FRONT_PROXY = "front-proxy-client"
 _PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
 
@@ -144,6 +145,7 @@ def etcd_command(folder: Path, port: int, peer_port: int, authority: Authority, 
 
 def api_server_command(folder: Path, port: int, etcd_port: int, authority: Authority, serving: Pair) -> list[str]:
     kubelet_client = authority.sign(KUBELET_CLIENT)
+    front_proxy = authority.sign(FRONT_PROXY)
     return [
         "kube-apiserver",
         "--bind-address=127.0.0.1",
@@ -156,6 +158,14 @@ def api_server_command(folder: Path, port: int, etcd_port: int, authority: Autho
         f"--kubelet-client-certificate={kubelet_client.certificate}",
         f"--kubelet-client-key={kubelet_client.key}",
         "--kubelet-preferred-address-types=InternalIP",
+        # What servers of other groups (a metrics-server) know the API server by, and who it says that asks.
+        f"--proxy-client-cert-file={front_proxy.certificate}",
+        f"--proxy-client-key-file={front_proxy.key}",
+        f"--requestheader-client-ca-file={authority.certificate}",
+        f"--requestheader-allowed-names={FRONT_PROXY}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--etcd-servers=https://127.0.0.1:{etcd_port}",
         f"--etcd-cafile={authority.certificate}",
         f"--etcd-certfile={serving.certificate}",

@@ -29,6 +29,7 @@ WANTED: dict[str, tuple[str, ...]] = {
         "policy/v1/Eviction", "authentication.k8s.io/v1/TokenRequest",  # described where their subresources are
     ),
     "apis/apps/v1": ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ControllerRevision", "autoscaling/v1/Scale"),
+    "apis/autoscaling/v2": ("HorizontalPodAutoscaler",),
     "apis/batch/v1": ("Job", "CronJob"),
     "apis/policy/v1": ("PodDisruptionBudget",),
     "apis/scheduling.k8s.io/v1": ("PriorityClass",),

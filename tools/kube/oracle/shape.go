@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ var kinds = map[string]any{
 	"apps/Deployment":                               appsv1.Deployment{},
 	"apps/ReplicaSet":                               appsv1.ReplicaSet{},
 	"apps/StatefulSet":                              appsv1.StatefulSet{},
+	"autoscaling/HorizontalPodAutoscaler":           autoscalingv2.HorizontalPodAutoscaler{},
 	"batch/CronJob":                                 batchv1.CronJob{},
 	"batch/Job":                                     batchv1.Job{},
 	"coordination.k8s.io/Lease":                     coordinationv1.Lease{},

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
 	_ "k8s.io/kubernetes/pkg/apis/coordination/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/replicaset"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
+	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
 	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/coordination/lease"
@@ -63,23 +65,24 @@ func init() {
 		{Kind: "Pod"}:                   pod.Strategy,
 		{Kind: "Secret"}:                secret.Strategy,
 		{Kind: "ServiceAccount"}:        serviceaccount.Strategy,
-		{Group: crdGroup, Kind: "CustomResourceDefinition"}: customresourcedefinition.NewStrategy(crdScheme),
-		{Group: "apps", Kind: "ControllerRevision"}:         controllerrevision.Strategy,
-		{Group: "apps", Kind: "DaemonSet"}:                  daemonset.Strategy,
-		{Group: "apps", Kind: "Deployment"}:                 deployment.Strategy,
-		{Group: "apps", Kind: "ReplicaSet"}:                 replicaset.Strategy,
-		{Group: "apps", Kind: "StatefulSet"}:                statefulset.Strategy,
-		{Group: "batch", Kind: "CronJob"}:                   cronjob.Strategy,
-		{Group: "batch", Kind: "Job"}:                       job.Strategy,
-		{Group: "coordination.k8s.io", Kind: "Lease"}:       lease.Strategy,
-		{Group: "events.k8s.io", Kind: "Event"}:             event.Strategy,
-		{Group: "policy", Kind: "PodDisruptionBudget"}:      poddisruptionbudget.Strategy,
-		{Group: rbacGroup, Kind: "ClusterRole"}:             clusterrole.Strategy,
-		{Group: rbacGroup, Kind: "ClusterRoleBinding"}:      clusterrolebinding.Strategy,
-		{Group: rbacGroup, Kind: "Role"}:                    role.Strategy,
-		{Group: rbacGroup, Kind: "RoleBinding"}:             rolebinding.Strategy,
-		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}: priorityclass.Strategy,
-		{Group: "storage.k8s.io", Kind: "StorageClass"}:     storageclass.Strategy,
+		{Group: crdGroup, Kind: "CustomResourceDefinition"}:     customresourcedefinition.NewStrategy(crdScheme),
+		{Group: "apps", Kind: "ControllerRevision"}:             controllerrevision.Strategy,
+		{Group: "apps", Kind: "DaemonSet"}:                      daemonset.Strategy,
+		{Group: "apps", Kind: "Deployment"}:                     deployment.Strategy,
+		{Group: "apps", Kind: "ReplicaSet"}:                     replicaset.Strategy,
+		{Group: "apps", Kind: "StatefulSet"}:                    statefulset.Strategy,
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: horizontalpodautoscaler.Strategy,
+		{Group: "batch", Kind: "CronJob"}:                       cronjob.Strategy,
+		{Group: "batch", Kind: "Job"}:                           job.Strategy,
+		{Group: "coordination.k8s.io", Kind: "Lease"}:           lease.Strategy,
+		{Group: "events.k8s.io", Kind: "Event"}:                 event.Strategy,
+		{Group: "policy", Kind: "PodDisruptionBudget"}:          poddisruptionbudget.Strategy,
+		{Group: rbacGroup, Kind: "ClusterRole"}:                 clusterrole.Strategy,
+		{Group: rbacGroup, Kind: "ClusterRoleBinding"}:          clusterrolebinding.Strategy,
+		{Group: rbacGroup, Kind: "Role"}:                        role.Strategy,
+		{Group: rbacGroup, Kind: "RoleBinding"}:                 rolebinding.Strategy,
+		{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:     priorityclass.Strategy,
+		{Group: "storage.k8s.io", Kind: "StorageClass"}:         storageclass.Strategy,
 	}
 }
 
