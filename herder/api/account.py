@@ -62,6 +62,8 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("cdi.kubevirt.io", ("datavolumes/status",), "patch"),
     _rule("cdi.kubevirt.io", ("datavolumes/finalizers",), "update"),
     _rule("", ("persistentvolumeclaims",), "create"),
+    # With memory of a machine that nobody may go on from any more.
+    _rule("", ("persistentvolumeclaims",), "delete"),
     # A claim that asks for more is told what it has by now.
     _rule("", ("persistentvolumeclaims/status",), "patch"),
     _rule("", ("persistentvolumes",), *READ, "create", "patch", "delete"),
@@ -108,6 +110,11 @@ EMBEDDED_ONLY: Final[list[Document]] = [
     # Claims are given to the set or to the pod that they are to go with.
     _rule("apps", ("statefulsets/finalizers",), "update"),
     _rule("", ("pods/finalizers",), "update"),
+    # Autoscalers: what pods use, and the number of whatever they scale.
+    _rule("autoscaling", ("horizontalpodautoscalers",), *READ),
+    _rule("autoscaling", ("horizontalpodautoscalers/status",), "patch"),
+    _rule("metrics.k8s.io", ("pods",), "get", "list"),
+    _rule("*", ("*/scale",), "get", "patch"),
     # Nodes that fall silent.
     _rule("", ("nodes", "nodes/status"), "patch"),
     _rule("coordination.k8s.io", ("leases",), *READ),

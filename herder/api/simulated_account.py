@@ -24,7 +24,8 @@ EVERYWHERE: Final[list[Document]] = [
     _rule("", ("nodes/status", "pods/status"), "patch"),
     _rule("", ("pods",), *READ, "delete"),
     _rule("events.k8s.io", ("events",), "create", "patch"),
-    # Whether whoever comes for a log or a console may look.
+    # Who comes for a log, a console or what is used, and whether they may.
+    _rule("authentication.k8s.io", ("tokenreviews",), "create"),
     _rule("authorization.k8s.io", ("subjectaccessreviews",), "create"),
 ]
 LEASE_NAMESPACE: Final = "kube-node-lease"

@@ -27,7 +27,7 @@ from herder.kit import tasks
 from herder.kube.client import Client
 from herder.kube.errors import Forbidden, KubeError, NotFound
 from herder.kube.trust import Trust
-from herder.nodes.endpoint import Endpoint, Reviewed, server_tls
+from herder.nodes.endpoint import Endpoint, Reviewed, Tokens, server_tls
 from herder.pki import reading
 from herder.pki.authority import Authority, Pair
 from herder.pki.files import write_private
@@ -60,7 +60,8 @@ async def served(client: Client, world: World, settings: EndpointSettings, say: 
     with contextlib.ExitStack() as stack:
         folder = settings.folder or Path(stack.enter_context(TemporaryDirectory(prefix="herder-node-")))
         serving = Serving(folder, settings, world)
-        endpoint = Endpoint(serving.tls, Reviewed(client), world)
+        callers = Reviewed(client)
+        endpoint = Endpoint(serving.tls, callers, world, tokens=Tokens(client, callers))
         async with running(endpoint, settings, serving.keep(client, say)):
             yield endpoint, serving
 
@@ -90,7 +91,7 @@ class Serving:
         self._renew_at = self._due()
         if not self._renew_at:
             self._write(Authority.make().server((settings.address, settings.node)))
-        self.tls: ssl.SSLContext = server_tls(self.certificate, self.key, self._authority)
+        self.tls: ssl.SSLContext = server_tls(self.certificate, self.key, self._authority, tokens=True)
 
     async def keep(self, client: Client, say: Say) -> None:
         """For as long as it is let. New connections see the new certificate; old ones do not notice."""

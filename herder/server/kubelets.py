@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import aiohttp
@@ -18,9 +18,12 @@ from yarl import URL
 from herder.net.redirects import Redirected, never_followed
 from herder.server import status
 from herder.server.fairness import NodeWaits, Wait
+from herder.server.node_identity import AGENTS
 from herder.server.request import User
 
 HEARTBEAT = 30.0
+# In seconds, for a connection to our own agents that nothing is asked on. They wait longer for the next question.
+KEPT = 40.0
 ADDRESS_TYPES = ("InternalIP", "ExternalIP", "Hostname")
 # Of what a node says in its own words, the rest is not even read.
 LONGEST_REFUSAL = 1000
@@ -28,6 +31,7 @@ _FAILURES = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 # What of a node's refusals is about the request; whatever else it answers is about the node.
 _REASONS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 429: "TooManyRequests", 503: "ServiceUnavailable"}
 Document = dict[str, Any]
+Query = Mapping[str, str | Sequence[str]]
 T = TypeVar("T")
 
 
@@ -48,12 +52,23 @@ class Place(msgspec.Struct, frozen=True):
     node: str
     host: str
     port: int
+    # Whether nobody but the agents of `herder up` may answer, who are many nodes: one connection is then good for all of them.
+    agents: bool = False
 
-    def url(self, path: str, query: Mapping[str, str]) -> URL:
+    @property
+    def answerer(self) -> str:
+        """Who the other side of a connection has to be (node_identity.py)."""
+        return AGENTS if self.agents else self.node
+
+    def url(self, path: str, query: Query) -> URL:
         try:
             return URL.build(scheme="https", host=self.host, port=self.port, path=path, query=query)
         except ValueError as error:
             raise _no_answer(self, error) from None
+
+
+class SomebodyElse(status.ApiError):
+    """Who answers there is not who should."""
 
 
 def place_of(node: Document) -> Place:
@@ -112,12 +127,14 @@ class Kubelets:
         self._waits = waits
         self._patience = patience or NodePatience()
         self._session: aiohttp.ClientSession | None = None
+        self._to_agents: aiohttp.ClientSession | None = None
 
-    async def get(self, place: Place, path: str, query: Mapping[str, str], user: User, *, endless: bool = False) -> NodeAnswer:
+    async def get(self, place: Place, path: str, query: Query, user: User, *, endless: bool = False) -> NodeAnswer:
         """What the node refuses is raised in its own words. `endless`: it may be silent for as long as it likes, once it began."""
         url, wait = place.url(path, query), self._waits.enter(place.node, user)
         try:
-            asking = self._opened().get(url, server_hostname=place.node, allow_redirects=False)
+            session = self._opened_to_agents() if place.agents else self._opened()
+            asking = session.get(url, server_hostname=place.answerer, allow_redirects=False)
             response = await self._begun(place, asking)
             if response.status == 200:
                 return NodeAnswer(response, wait, None if endless else self._patience.piece)
@@ -136,8 +153,9 @@ class Kubelets:
             raise
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._to_agents):
+            if session is not None:
+                await session.close()
 
     async def _begun(self, place: Place, asking: Awaitable[T]) -> T:
         try:
@@ -149,7 +167,8 @@ class Kubelets:
         except Redirected as error:
             raise status.ApiError(502, "InternalError", f"node {place.node} gave no answer of its own: {error}") from None
         except aiohttp.ClientConnectorCertificateError as error:
-            raise _no_answer(place, error.certificate_error) from None
+            told = _no_answer(place, error.certificate_error)
+            raise SomebodyElse(told.code, told.reason, told.message) from None
         except _FAILURES as error:
             raise _no_answer(place, error) from None
 
@@ -166,19 +185,27 @@ class Kubelets:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._patience.connect)
-            self._session = aiohttp.ClientSession(
-                # Each connection is to one node, for one request: none is ever taken for that to another.
-                connector=aiohttp.TCPConnector(ssl=self._tls, limit=0, force_close=True),
-                timeout=timeout,
-                trace_configs=[never_followed()],
-                # Neither what the environment says of proxies, nor what another node has set, nor what unpacks to more.
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity"},
-            )
+            # Each connection is to one node, for one request: none is ever taken for that to another.
+            self._session = self._new_session(aiohttp.TCPConnector(ssl=self._tls, limit=0, force_close=True))
         return self._session
+
+    def _opened_to_agents(self) -> aiohttp.ClientSession:
+        """Connections on which nobody else can be: they are kept, since a handshake costs more than most answers."""
+        if self._to_agents is None:
+            self._to_agents = self._new_session(aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT))
+        return self._to_agents
+
+    def _new_session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._patience.connect),
+            trace_configs=[never_followed()],
+            # Neither what the environment says of proxies, nor what another node has set, nor what unpacks to more.
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+        )
 
 
 async def _first(content: aiohttp.StreamReader, size: int) -> bytes:

@@ -225,6 +225,43 @@ async def test_a_node_asks_the_cluster_who_may_look(engine: Engine, here: Kubect
             assert (answer.status, await answer.text()) == (403, f"'metrics-reader' may not create nodes/proxy {NODE}")
         async with session.get(log.replace("default", "elsewhere")) as answer:
             assert answer.status == 403
+        # What it measures is asked for by rights of its own, as of a kubelet.
+        for path, what in (("metrics/resource", "metrics"), ("stats/summary", "stats")):
+            async with session.get(f"https://127.0.0.1:{port}/{path}") as answer:
+                assert (answer.status, await answer.text()) == (403, f"'metrics-reader' may not get nodes/{what} {NODE}")
+            await grant(api, "", user("metrics-reader"), rule("get", f"nodes/{what}", "", NODE))
+            async with session.get(f"https://127.0.0.1:{port}/{path}") as answer:
+                assert answer.status == 200
+                assert launcher(here) in await answer.text()
+
+
+@pytest.mark.only_on("kubernetes", "to the engine's own nodes only the engine comes, and that has a certificate")
+async def test_a_node_knows_those_who_come_with_a_token_as_a_kubelet_does(engine: Engine, here: Kubectl) -> None:
+    """A metrics-server has nothing else to show."""
+    port = here("get", "node", NODE, "-o", "jsonpath={.status.daemonEndpoints.kubeletEndpoint.Port}")
+    measured = f"https://127.0.0.1:{port}/metrics/resource"
+    context = ssl.create_default_context(cafile=str(engine.ca))
+    for name in ("scraper", "tenant"):
+        here("create", "serviceaccount", name)
+    tokens = {name: here("create", "token", name).strip() for name in ("scraper", "tenant")}
+    async with connect(engine) as api, aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+
+        async def asked(token: str | None, where: str = measured) -> tuple[int, str]:
+            async with session.get(where, headers={"Authorization": f"Bearer {token}"} if token else {}) as answer:
+                return answer.status, await answer.text()
+
+        may_scrape = {"kind": "ServiceAccount", "name": "scraper", "namespace": "default"}
+        await grant(api, "", may_scrape, rule("get", "nodes/metrics"))
+        assert (await asked(None))[0] == 401
+        assert (await asked(tokens["scraper"][:-2]))[0] == 401
+        wanted = f"may not get nodes/metrics {NODE}"
+        assert await asked(tokens["tenant"]) == (403, f"'system:serviceaccount:default:tenant' {wanted}")
+        status, text = await asked(tokens["scraper"])
+        assert status == 200
+        assert launcher(here) in text
+        # What is measured is not what guests write.
+        log = f"https://127.0.0.1:{port}/containerLogs/default/{launcher(here)}/compute"
+        assert (await asked(tokens["scraper"], log))[0] == 403
 
 
 @pytest.fixture(scope="module")

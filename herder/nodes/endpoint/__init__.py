@@ -2,5 +2,6 @@
 
 from herder.nodes.endpoint.callers import Named, Reviewed
 from herder.nodes.endpoint.endpoint import Endpoint, server_tls
+from herder.nodes.endpoint.tokens import Tokens
 
-__all__ = ["Endpoint", "Named", "Reviewed", "server_tls"]
+__all__ = ["Endpoint", "Named", "Reviewed", "Tokens", "server_tls"]

@@ -48,6 +48,8 @@ PLAIN = {
 class Node:
     """One guest that runs, one that does not yet, and a plain pod."""
 
+    name = "node-1"
+
     def __init__(self) -> None:
         runtime = SimulatedRuntime("node-1", RealWorld())
         mover = Mover("node-1", runtime, MemoryNotes(), Switchboard().link("node-1"), RealWorld())
@@ -63,6 +65,12 @@ class Node:
     def find(self, namespace: str, name: str) -> tuple[Pod, Work | None] | None:
         return self.pods.get(name) if namespace == "shop" else None
 
+    def nodes(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def pods_on(self, node: str) -> list[tuple[Pod, Work]]:
+        return [(pod, work) for pod, work in self.pods.values() if work is not None and node == self.name]
+
     async def says(self, *lines: str) -> None:
         console = await self.guests.console("web-uid")
         await console.write("".join(f"{line}\n" for line in lines).encode())
@@ -71,7 +79,7 @@ class Node:
 class Rig:
     def __init__(self, folder: Path, authority: Authority, port: int, node: Node) -> None:
         self.folder, self.authority, self.node = folder, authority, node
-        self._base = f"https://127.0.0.1:{port}"
+        self.base = f"https://127.0.0.1:{port}"
 
     def tls(self, pair: Pair | None) -> ssl.SSLContext:
         (self.folder / "ca.crt").write_bytes(self.authority.pair.certificate)
@@ -85,7 +93,7 @@ class Rig:
     @asynccontextmanager
     async def session(self, pair: Pair | None) -> AsyncGenerator[aiohttp.ClientSession]:
         connector = aiohttp.TCPConnector(ssl=self.tls(pair))
-        async with aiohttp.ClientSession(self._base, connector=connector) as session:
+        async with aiohttp.ClientSession(self.base, connector=connector) as session:
             yield session
 
     @asynccontextmanager
