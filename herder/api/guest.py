@@ -17,10 +17,10 @@ from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.api.labels import GUEST, GUEST_CONDITION, MIGRATION
 from herder.api.views import View
 
-GuestState = Literal["Preparing", "Incoming", "Running", "Paused", "HandedOver", "ShutDown", "Crashed", "Failed"]
+GuestState = Literal["Preparing", "Incoming", "Running", "Paused", "HandedOver", "Saved", "ShutDown", "Crashed", "Failed"]
 # Before it runs: it has passed no probe.
 NOT_YET: tuple[GuestState, ...] = ("Preparing", "Incoming")
-ENDED: tuple[GuestState, ...] = ("HandedOver", "ShutDown", "Crashed", "Failed")
+ENDED: tuple[GuestState, ...] = ("HandedOver", "Saved", "ShutDown", "Crashed", "Failed")
 
 
 class Owner(View, frozen=True, kw_only=True):
@@ -41,6 +41,28 @@ class Started(View, frozen=True, kw_only=True):
     memory_bytes: int = 0
 
 
+class SavedGuest(View, frozen=True, kw_only=True):
+    """Memory that was saved: what a guest has to be to go on from it. Said by the node that saved it."""
+
+    started: Started
+    # Of the runtime.
+    version: str = ""
+    bytes: int = 0
+    # It stood still by its owner's wish when it was saved, and does so again.
+    paused: bool = False
+    # Of a simulated guest all of its memory. That of a real one is in its claim.
+    content: str = ""
+
+
+class MemorySource(View, frozen=True, kw_only=True):
+    """Where a guest goes on from that was saved before."""
+
+    claim: str  # in the pod's namespace
+    # uid of the pod whose guest it was: a file of another one is not it.
+    pod: str
+    saved: SavedGuest
+
+
 class GuestDefinition(View, frozen=True, kw_only=True):
     """Written by the controller into the pod, once."""
 
@@ -48,6 +70,8 @@ class GuestDefinition(View, frozen=True, kw_only=True):
     spec: VirtualMachineInstanceSpec
     # Set on a migration target: be exactly this, and wait for the guest to come in.
     incoming: Started | None = None
+    # Go on from there if that can be done, else boot.
+    memory: MemorySource | None = None
     # `simulated.herder.dev/…` annotations of the instance, without the prefix.
     simulated: dict[str, str] = msgspec.field(default_factory=dict)
     # Whether cloud-init takes changed user data for that of another machine, and does again what it does once.
@@ -106,6 +130,9 @@ class GuestReport(View, frozen=True, kw_only=True):
     migratable: bool = True
     not_migratable_because: str = ""
     migration: MigrationReport | None = None
+    # Of one that was to go on from saved memory: whether it did, or why it booted.
+    resumed: bool = False
+    not_resumed_because: str = ""
 
 
 def definition_of(pod: Pod) -> GuestDefinition | None:

@@ -7,11 +7,12 @@ from typing import Literal
 import msgspec
 
 from herder.api.core import Pod
+from herder.api.guest import SavedGuest
 from herder.api.kinds.data_volume import HTTPSource
 from herder.api.labels import IMPORT, IMPORT_CONDITION
 from herder.api.views import View
 
-ImportAction = Literal["http", "blank", "clone", "delete", "grow"]
+ImportAction = Literal["http", "blank", "clone", "delete", "grow", "save"]
 
 
 class ImportDefinition(View, frozen=True, kw_only=True):
@@ -28,6 +29,8 @@ class ImportDefinition(View, frozen=True, kw_only=True):
     preallocate: bool = False
     # Of one that grows: nobody fills its claim, so a disk that is not there yet is an empty one.
     unfilled: bool = False
+    # Whose memory is saved: uid of the pod that it runs in.
+    guest: str = ""
     # `simulated.herder.dev/…` annotations of the DataVolume, without the prefix.
     simulated: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -40,6 +43,8 @@ class ImportReport(View, frozen=True, kw_only=True):
     total: int = 0
     reason: str = ""
     message: str = ""
+    # Of memory that is saved.
+    saved: SavedGuest | None = None
 
     @property
     def percent(self) -> str:

@@ -21,6 +21,10 @@ GUEST: Final = "herder.dev/guest"
 IMPORT: Final = "herder.dev/import"
 MIGRATION: Final = "herder.dev/migration"  # on both pods of a migration: the order (JSON, `herder.api.guest.MigrationOrder`)
 RESUME: Final = "herder.dev/resume"  # on a target pod: uid of the migration whose source is known not to run any more
+MEMORY: Final = "herder.dev/memory"  # of a claim: whose memory it holds (JSON, `herder.api.memory.SavedMemory`)
+RESUME_FROM: Final = "herder.dev/resume-from"  # of an instance: uid of the claim with the memory that its guest goes on from; of a
+# machine that a pool made, that of its first instance
+NOT_RESUMED: Final = "herder.dev/not-resumed"  # of an instance or its pod: why its guest boots although memory of it was saved
 PAUSE: Final = "herder.dev/paused"  # "true" on an instance stops its guest, "false" lets it go on; passed on to the pod
 
 # Wishes about a machine, as plain annotations, so that kubectl can do what `herder` does.
@@ -59,6 +63,9 @@ SCALE_IN_FIRST: Final = "first"
 SCALE_IN_NEVER: Final = "never"
 REMOVE_REQUEST: Final = "herder.dev/remove-requested"  # annotation of such a machine, its own uid: the next one that is taken
 UPDATE_REQUEST: Final = "herder.dev/update-requested"  # annotation of such a machine: the revision that it shall get before others
+SUSPENDED_BY: Final = "herder.dev/suspended-by"  # annotation of such a machine: uid of the pool that suspends it, to take it away
+SAVE_FAILED: Final = "herder.dev/save-failed"  # annotation of such a machine: how often its memory could not be saved (JSON)
+STANDBY: Final = "herder.dev/standby"  # label of a machine that its pool keeps beside its replicas: Offline or Online
 READY_REVISION: Final = "herder.dev/ready-revision"  # annotation of a preserved DataVolume: the revision its machine was ready on
 
 # Reservations (seed 004)
@@ -84,6 +91,8 @@ SCHEDULABLE: Final = "kubevirt.io/schedulable"
 RUNTIME: Final = "herder.dev/runtime"  # qemu or simulated
 POST_COPY: Final = "herder.dev/post-copy"  # "true" where guests can come by post-copy, else "false"
 NO_POST_COPY: Final = "herder.dev/no-post-copy"  # annotation beside it: why they cannot, and what would help
+SAVE_MEMORY: Final = "herder.dev/save-memory"  # "true" where guests can be suspended, else "false"
+NO_SAVE_MEMORY: Final = "herder.dev/no-save-memory"  # annotation beside it: why they cannot, and what would help
 AGENT: Final = "herder.dev/agent"  # whose a simulated node is: no other process adopts it
 STORAGE: Final = "herder.dev/storage"  # nodes with the same value see the same volumes
 VM_HOST_TAINT: Final = "herder.dev/vm-host"

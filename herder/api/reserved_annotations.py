@@ -26,7 +26,7 @@ RESERVED: Final[Mapping[str, tuple[Owner, ...]]] = {
     labels.GUEST: (_INSTANCE,),
     labels.MIGRATION: (_INSTANCE,),
     labels.RESUME: (_INSTANCE,),
-    labels.IMPORT: (_DATA_VOLUME, _VOLUME),
+    labels.IMPORT: (_DATA_VOLUME, _VOLUME, _INSTANCE),
 }
 OWNERS: Final = tuple(dict.fromkeys(owner for owners in RESERVED.values() for owner in owners))
 CONTROLLERS: Final = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{ACCOUNT}"

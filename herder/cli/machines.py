@@ -1,4 +1,4 @@
-"""`herder start|stop|restart|pause|unpause`: each a plain patch, and with --wait a look at what becomes of it."""
+"""`herder start|stop|restart|pause|unpause|suspend|resume`: each a plain patch, and with --wait a look at what becomes of it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _HELP: dict[Verb, str] = {
     "restart": "End the instance of the virtual machine VM, and start another.",
     "pause": "Hold the guest of VM where it is; it keeps its memory.",
     "unpause": "Let the guest of VM go on.",
+    "suspend": "Save the memory of VM into a claim, and free its node; `herder resume` lets it go on from there.",
+    "resume": "Let the suspended virtual machine VM go on from its memory, on any node that fits.",
 }
 _DONE: dict[Verb, str] = {
     "start": "is asked to start",
@@ -30,9 +32,19 @@ _DONE: dict[Verb, str] = {
     "restart": "is asked to restart",
     "pause": "is asked to pause",
     "unpause": "is asked to go on",
+    "suspend": "is asked to be suspended",
+    "resume": "is asked to go on from its memory",
 }
 # What takes it back.
-_BACK: dict[Verb, str] = {"start": "stop", "stop": "start", "restart": "stop", "pause": "unpause", "unpause": "pause"}
+_BACK: dict[Verb, str] = {
+    "start": "stop",
+    "stop": "start",
+    "restart": "stop",
+    "pause": "unpause",
+    "unpause": "pause",
+    "suspend": "resume",
+    "resume": "suspend",
+}
 
 
 def _add(verb: Verb) -> None:

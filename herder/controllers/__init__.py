@@ -1,5 +1,6 @@
 """One module or folder per kind: watch, ask the rules, act. They meet only in objects."""
 
+from herder.controllers.autoscaling import Autoscalers
 from herder.controllers.configuration import ConfigurationEvents
 from herder.controllers.evacuation import Evacuation
 from herder.controllers.instance_metrics import InstanceMetrics
@@ -14,6 +15,7 @@ from herder.controllers.policies import PolicyStatuses
 from herder.controllers.pool import Pools
 from herder.controllers.reservations import Reservations
 from herder.controllers.reviews import MigrationReviews, ReviewExpiry
+from herder.controllers.suspensions import Suspensions
 from herder.controllers.volumes import DataVolumes, Provisioner, Reclaimer, Resizer, TemplateSizes
 from herder.controllers.workloads import Deployments, ReplicaSets, StatefulSets
 from herder.kube.kit import Start
@@ -24,6 +26,7 @@ CONTROLLERS: tuple[Start, ...] = (
     Instances.start,
     Migrations.start,
     Evacuation.start,
+    Suspensions.start,
     DataVolumes.start,
     Provisioner.start,
     Reclaimer.start,
@@ -42,4 +45,4 @@ CONTROLLERS: tuple[Start, ...] = (
     InstanceMetrics.start,
 )
 # What a real cluster has already: only where the engine is the embedded one. Two of them would undo each other's work.
-EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start, StatefulSets.start)
+EMBEDDED_ONLY: tuple[Start, ...] = (ReplicaSets.start, Deployments.start, StatefulSets.start, Autoscalers.start)

@@ -18,9 +18,9 @@ from herder.kube.resources import Key, written
 from herder.rules.plans import Delete, Document, Event
 
 K = TypeVar("K", bound=Identified)
-# Conditions that are not said with the status, but under a field manager of their own: by the kit (herder/kube/failures.py), and by
-# the controller that empties nodes.
-_APART = (reasons.SYNCHRONIZED, reasons.EVACUATING)
+# Conditions that are not said with the status, but under a field manager of their own: by the kit (herder/kube/failures.py), by the
+# controller that empties nodes, and by that of suspensions.
+_APART = (reasons.SYNCHRONIZED, reasons.EVACUATING, reasons.SUSPENDED)
 
 
 class _Shown(msgspec.Struct, frozen=True):

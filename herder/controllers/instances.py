@@ -15,6 +15,7 @@ from herder.controllers.launchers import LAUNCHERS_OF, has_changed
 from herder.controllers.migration.index import BY_INSTANCE, instance_of
 from herder.controllers.nodes import BoundNodes
 from herder.controllers.settings import ClusterSettings
+from herder.controllers.suspensions import memory_key, write_record
 from herder.kube.cache import BY_NODE, Cache, Change, Index, Stored, owned, view_of
 from herder.kube.client import Selection
 from herder.kube.controller import AGAIN, DONE, Later, Result, Work
@@ -44,6 +45,7 @@ from herder.rules.instances.pool_label import pool_label_of
 from herder.rules.migratability.waiting import demanded_level, waits
 from herder.rules.migration.phases import finished
 from herder.rules.plans import Document
+from herder.rules.suspension.memory import Memory, memory_in
 
 WORKERS = 16
 
@@ -163,6 +165,10 @@ class Instances:
         hands, namespace = self._hands, stored.key.namespace
         if plan.add_finalizer:
             stored = await hands.hold(self._instances, stored, labels.INSTANCE_FINALIZER)
+        if plan.take_memory is not None:
+            await write_record(hands, self._claims, memory_key(stored), plan.take_memory)
+        if plan.drop_memory is not None:
+            await hands.delete(self._claims, namespace, plan.drop_memory)
         if plan.create_pod is not None:
             await hands.create(self._pods, plan.create_pod, stored.uid)
         if plan.pause is not None:
@@ -192,7 +198,8 @@ class Instances:
     async def _snapshot(self, stored: Stored[VirtualMachineInstance]) -> InstanceSnapshot:
         pods = sorted(self._launchers(stored), key=_age)
         nodes = await self._bound.of(pods)
-        awaits_level = any(demanded_level(pod) and waits(pod) for pod in pods)
+        memory = await self._memory(stored) if not pods and labels.RESUME_FROM in stored.view.annotations else None
+        looks_at_nodes = memory is not None or any(demanded_level(pod) and waits(pod) for pod in pods)
         return InstanceSnapshot(
             instance=stored.view,
             raw=stored.raw,
@@ -202,9 +209,16 @@ class Instances:
             migration=self._migration(stored.key),
             settings=migration_configuration(self._settings.kubevirt()),
             migrations=frozenset(one.uid for one in self._migrations_of(stored.key) if not finished(one)),
-            all_nodes=tuple(self._nodes.list()) if awaits_level else (),
+            all_nodes=tuple(self._nodes.list()) if looks_at_nodes else (),
+            memory=memory,
             pool=self._pool_of(stored),
         )
+
+    async def _memory(self, stored: Stored[VirtualMachineInstance]) -> Memory | None:
+        """That the claim is gone is asked of the API server itself: what the guest boots from decides."""
+        key = memory_key(stored)
+        claim = self._claims.get(key) or await self._client.find(CLAIMS, key)
+        return memory_in(stored.view.controller_uid, claim)
 
     def _pool_of(self, stored: Stored[VirtualMachineInstance]) -> str | None:
         """None while its machine is not known: it may be gone, or not have been seen yet."""
@@ -262,7 +276,7 @@ def changes_pool(change: Change[VirtualMachine]) -> bool:
 
 
 def _pool(stored: Stored[VirtualMachine] | None) -> str:
-    return pool_label_of(stored.controller) if stored is not None else ""
+    return pool_label_of(stored.controller, standby=labels.STANDBY in stored.labels) if stored is not None else ""
 
 
 def _level(stored: Stored[Node] | None) -> str | None:

@@ -109,6 +109,9 @@ DAEMON_SETS = _core(core.DaemonSet, "daemonsets", "apps")
 DEPLOYMENTS = _core(core.Deployment, "deployments", "apps")
 REPLICA_SETS = _core(core.ReplicaSet, "replicasets", "apps")
 STATEFUL_SETS = _core(core.StatefulSet, "statefulsets", "apps")
+AUTOSCALERS = _core(core.HorizontalPodAutoscaler, "horizontalpodautoscalers", "autoscaling", "v2")
+# Measured and never stored: they are listed, and cannot be watched.
+POD_METRICS = _core(core.PodMetrics, "pods", "metrics.k8s.io", "v1beta1")
 LEASES = _core(core.Lease, "leases", "coordination.k8s.io")
 BUDGETS = _core(core.PodDisruptionBudget, "poddisruptionbudgets", "policy")
 # Of Kruise: only where discovery shows it.

@@ -24,7 +24,7 @@ from herder.nodes.guests import Guests, NoVolumes
 from herder.nodes.heartbeat import Heartbeat
 from herder.nodes.imports import SimulatedImports
 from herder.nodes.moving import MemoryNotes, Mover, Switchboard
-from herder.nodes.node import RENEW_EVERY, NodeSettings, written_cpu, written_post_copy
+from herder.nodes.node import RENEW_EVERY, NodeSettings, as_written
 from herder.nodes.plain import PlainPods
 from herder.nodes.pods import PodKeeper, Site
 from herder.nodes.runtimes.simulated import Network, SimulatedRuntime
@@ -148,7 +148,7 @@ class Fleet:
 
     def _seen_again(self, node: Stored[Node]) -> None:
         name = node.key.name
-        self._runtimes[name].have(written_cpu(node.labels), written_post_copy(node.labels))
+        self._runtimes[name].have(*as_written(node.labels))
         speaks = b'"Unknown"' in node.raw or b'"deletionTimestamp"' in node.raw or FINALIZER not in node.raw
         if speaks and name in self._beats:
             # Only these are read: there may be thousands.
@@ -186,7 +186,7 @@ class Fleet:
         storage, ours = settings.storage or SHARED_STORAGE, {labels.AGENT: self._name} if self._name else {}
         settings = msgspec.structs.replace(settings, port=self._port, storage=storage, labels={**settings.labels, **ours})
         runtime = SimulatedRuntime(settings.name, self._world, self._network, version=self._version)
-        runtime.have(written_cpu(written or {}), written_post_copy(written or {}))
+        runtime.have(*as_written(written or {}))
         self._runtimes[settings.name] = runtime
         mover = Mover(settings.name, runtime, MemoryNotes(), self._switchboard.link(settings.name), self._world)
         site = Site(
@@ -194,7 +194,7 @@ class Fleet:
             address=settings.address,
             allocatable=amounts(settings.capacity),
             guests=Guests(runtime, NoVolumes(), mover),
-            imports=SimulatedImports(self._world),
+            imports=SimulatedImports(self._world, runtime),
             plain=PlainPods(self._world),
         )
         self._sites[settings.name] = site

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from herder.api import reasons
+from herder.api import labels, reasons
 from herder.api.core import Pod
 from herder.api.guest import GuestDefinition, definition_of, report_of
 from herder.api.kinds.probes import Probe
 from herder.kube.cache import Cache
 from herder.nodes.moving import Mover
 from herder.nodes.moving.moving import Moving
-from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Volume
+from herder.nodes.runtimes.base import Console, GuestStatus, Order, Refused, Runtime, Unfit, Usage, Volume
 from herder.nodes.runtimes.simulated import SimulatedRuntime
 
 
@@ -27,6 +28,11 @@ class Volumes(Protocol):
         """What the guest mounts, by the names of its volumes. Raises `NotYet` while something is missing."""
         ...
 
+    async def memory(self, pod: Pod, claim: str) -> Path | None:
+        """Where the memory is that was saved into this claim; None where it has no place. Raises `NotYet`, and `Unfit` where the
+        claim is gone."""
+        ...
+
 
 class NoVolumes:
     """For guests that only look as if they had disks."""
@@ -37,12 +43,17 @@ class NoVolumes:
     async def resolve(self, pod: Pod, definition: GuestDefinition) -> dict[str, Volume]:
         return {}
 
+    async def memory(self, pod: Pod, claim: str) -> Path | None:
+        return None
+
 
 class Guests:
     def __init__(self, runtime: Runtime, volumes: Volumes, mover: Mover) -> None:
         self._runtime = runtime
         self._volumes = volumes
         self._mover = mover
+        # Pods whose guests go on from saved memory since this process runs.
+        self._resuming: set[str] = set()
 
     async def open(self, changed: Callable[[str], None]) -> None:
         def told(uid: str) -> None:
@@ -62,6 +73,9 @@ class Guests:
     def status(self, uid: str) -> GuestStatus | None:
         return self._mover.shown(uid, self._runtime.status(uid))
 
+    def usage(self, uid: str) -> Usage | None:
+        return self._runtime.usage(uid)
+
     def moving(self, uid: str) -> Moving:
         return self._mover.moving(uid)
 
@@ -69,7 +83,10 @@ class Guests:
         """What the pod says of a move, which may be another at any time."""
         status = self._runtime.status(pod.uid)
         waits = status is not None and status.state == "Incoming"
-        if waits and not pod.being_deleted and not self._mover.is_prepared(pod.uid):
+        if waits and not pod.being_deleted and _definition(pod).memory is not None:
+            # An agent that is not there any more has begun it.
+            await self._resume(pod, await self._order(pod))
+        elif waits and not pod.being_deleted and not self._mover.is_prepared(pod.uid):
             await self._mover.prepare(pod, await self._order(pod))
         await self._mover.look(pod)
 
@@ -77,8 +94,39 @@ class Guests:
         order = await self._order(pod)
         if order.definition.incoming is not None:
             await self._mover.prepare(pod, order)
+        elif order.definition.memory is not None:
+            await self._resume(pod, order)
         else:
             await self._runtime.start(order)
+
+    def begins_to_resume(self, uid: str) -> None:
+        """Before that is said: whoever finds that it was said, and has not begun it, comes after one that may have."""
+        self._resuming.add(uid)
+
+    async def _resume(self, pod: Pod, order: Order) -> None:
+        """Once, if at all. Before it is booted from its disks the memory that knows other ones is gone for good."""
+        source = order.definition.memory
+        assert source is not None, "asked only for what has one"
+        try:
+            if self._runtime.forgets and pod.uid not in self._resuming and resumes(pod):
+                raise Unfit("its node was restarted while it was resumed, and does not know how far it was")
+            self._resuming.add(pod.uid)
+            path = await self._volumes.memory(pod, source.claim)
+        except Unfit as unfit:
+            return await self._boot(order, None, str(unfit))
+        try:
+            await self._runtime.restore(order, path)
+        except Unfit as unfit:
+            await self._boot(order, path, str(unfit))
+        return None
+
+    async def _boot(self, order: Order, path: Path | None, why: str) -> None:
+        await self._runtime.discard_memory(path)
+        definition = msgspec.structs.replace(order.definition, memory=None)
+        await self._runtime.start(msgspec.structs.replace(order, definition=definition, not_resumed_because=why))
+
+    async def go_on(self, uid: str) -> None:
+        await self._runtime.go_on(uid)
 
     async def _order(self, pod: Pod) -> Order:
         definition = _definition(pod)
@@ -97,7 +145,11 @@ class Guests:
                 return
             started = report.started_at.timestamp() if report.started_at else None
             order = Order(pod.uid, _definition(pod), {})
-            self._runtime.adopt(order, paused=report.state == "Paused", started_at=started)
+            # Who stood still only to be saved is not paused: it is saved as what it was, or goes on.
+            paused = report.state == "Paused" and (
+                report.reason != reasons.SAVING_MEMORY or pod.annotations.get(labels.PAUSE) == "true"
+            )
+            self._runtime.adopt(order, paused=paused, started_at=started)
 
     async def shut_down(self, uid: str) -> None:
         await self._runtime.shut_down(uid)
@@ -106,6 +158,7 @@ class Guests:
         async with self._mover.removing(uid):
             await self._runtime.remove(uid)
         await self._mover.forget(uid)
+        self._resuming.discard(uid)
 
     async def pause(self, uid: str) -> None:
         await self._mover.paused(uid, True)
@@ -123,6 +176,17 @@ class Guests:
 
     async def probe(self, uid: str, probe: Probe) -> bool:
         return await self._runtime.probe(uid, probe)
+
+
+def from_memory(pod: Pod) -> bool:
+    """Whether its guest is to go on from saved memory."""
+    return labels.GUEST in pod.annotations and _definition(pod).memory is not None
+
+
+def resumes(pod: Pod) -> bool:
+    """Whether its node has said that it goes on from saved memory: before it does."""
+    report = report_of(pod)
+    return report is not None and report.reason == reasons.RESUMING
 
 
 def _definition(pod: Pod) -> GuestDefinition:

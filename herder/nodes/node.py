@@ -81,11 +81,17 @@ def written_post_copy(written: Mapping[str, str]) -> str:
     return f'it is simulated without userfaultfd, as its label {labels.POST_COPY}: "false" says' if refused else ""
 
 
+def as_written(written: Mapping[str, str]) -> tuple[HostCPU | None, str, str]:
+    """Of a simulated node: its processor, and why it cannot do what its labels say that it cannot."""
+    cannot_save = f'it is simulated so, as its label {labels.SAVE_MEMORY}: "false" says'
+    return written_cpu(written), written_post_copy(written), cannot_save if written.get(labels.SAVE_MEMORY) == "false" else ""
+
+
 def metadata_changes(settings: NodeSettings, host: Host, node: Node) -> dict[str, dict[str, str | None]]:
     """What the Node has to be told of itself: labels, and why it cannot do what it cannot."""
-    known, why = node.annotations.get(labels.NO_POST_COPY), host.cannot_post_copy or None
     # A simulated node is what its labels say at any time: they are reason enough.
-    annotations = {} if known == why or host.runtime == "simulated" else {labels.NO_POST_COPY: why}
+    due = {} if host.runtime == "simulated" else why_not(host)
+    annotations = {name: why or None for name, why in due.items() if node.annotations.get(name, "") != why}
     found = {"labels": label_changes(settings, host, node.labels), "annotations": annotations}
     return {name: changes for name, changes in found.items() if changes}
 
@@ -103,7 +109,12 @@ def label_changes(settings: NodeSettings, host: Host, known: Mapping[str, str]) 
 
 def _is_another(name: str, value: str, known: Mapping[str, str], host: Host) -> bool:
     """Only what was found out anew is corrected; what somebody wrote for a simulated node counts there."""
-    return name == labels.POST_COPY and host.runtime != "simulated" and known[name] != value
+    return name in (labels.POST_COPY, labels.SAVE_MEMORY) and host.runtime != "simulated" and known[name] != value
+
+
+def why_not(host: Host) -> dict[str, str]:
+    """By the annotations that say it; empty where it can."""
+    return {labels.NO_POST_COPY: host.cannot_post_copy, labels.NO_SAVE_MEMORY: host.cannot_save_memory}
 
 
 def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
@@ -114,6 +125,7 @@ def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
         labels.RUNTIME: host.runtime,
         labels.SCHEDULABLE: "true",
         labels.POST_COPY: "false" if host.cannot_post_copy else "true",
+        labels.SAVE_MEMORY: "false" if host.cannot_save_memory else "true",
         **cpu_labels(host.cpu),
         **settings.labels,
     }
@@ -122,13 +134,13 @@ def node_labels(settings: NodeSettings, host: Host) -> dict[str, str]:
 
 def node_document(settings: NodeSettings, host: Host) -> Document:
     taint = {"key": labels.VM_HOST_TAINT, "effect": "NoSchedule"}
-    why_not = {"annotations": {labels.NO_POST_COPY: host.cannot_post_copy}} if host.cannot_post_copy else {}
+    cannot = {name: why for name, why in why_not(host).items() if why}
     return {
         "metadata": {
             "name": settings.name,
             "labels": node_labels(settings, host),
             "finalizers": [labels.NODE_FINALIZER],
-            **why_not,
+            **({"annotations": cannot} if cannot else {}),
         },
         "spec": {"taints": [taint]} if settings.tainted else {},
     }

@@ -16,6 +16,8 @@ from herder.rules.instances.launcher import GRACE_BEYOND_GUEST
 
 Action = Literal["start", "shut_down", "remove", "pause", "resume", "finish"]
 # Of a pod's grace, for the node to switch off and to say so.
+# Whether somebody still saves the memory of a guest that stands still for that.
+LOOK_AT_SAVED = 2.0
 SWITCH_OFF_BEFORE_END = float(GRACE_BEYOND_GUEST)
 
 
@@ -44,7 +46,8 @@ def plan_pod(
         reason = reasons.LIVENESS_PROBE_FAILED if health.alive else reasons.LIVENESS_PROBE_NEVER_PASSED
         ended = msgspec.structs.replace(status, state="Failed", reason=reason, message=health.dead)
         return PodPlan(("remove",), shown=ended)
-    return PodPlan(_pause(pod, status, moving), shown=status)
+    saved = status.reason == reasons.SAVING_MEMORY
+    return PodPlan(_pause(pod, status, moving), shown=status, next_look=LOOK_AT_SAVED if saved else None)
 
 
 def _starting(pod: Pod, no_room: str) -> PodPlan:
@@ -96,6 +99,8 @@ def _kept_back(pod: Pod, grace: int) -> float:
 def _pause(pod: Pod, status: GuestStatus, moving: Moving) -> tuple[Action, ...]:
     wish = pod.annotations.get(labels.PAUSE)
     waits_for_room = status.state == "Paused" and status.reason == reasons.INSUFFICIENT_STORAGE
+    if status.reason == reasons.SAVING_MEMORY:
+        return ()  # it stands still for that, whatever else is wished
     if wish == "true" and (status.state == "Running" or waits_for_room):
         return ("pause",)
     if wish == "false" and status.state == "Paused" and not moving.held and not waits_for_room:

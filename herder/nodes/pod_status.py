@@ -17,7 +17,7 @@ from herder.nodes.health import HEALTHY, Health
 from herder.nodes.runtimes.base import GuestStatus
 
 Document = dict[str, Any]
-_SUCCESS = ("ShutDown", "HandedOver")
+_SUCCESS = ("ShutDown", "HandedOver", "Saved")
 
 
 def phase_of(status: GuestStatus, migration: MigrationReport | None = None) -> str:
@@ -147,6 +147,8 @@ def _guest(status: GuestStatus, health: Health, migration: MigrationReport | Non
         migratable=not status.not_migratable_because,
         not_migratable_because=status.not_migratable_because,
         migration=migration,
+        resumed=status.resumed,
+        not_resumed_because=status.not_resumed_because,
     )
     alive = "True" if status.state in ("Running", "Paused") else "False"
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,9 @@ from herder.kube.queue import Queue
 from herder.kube.resources import PODS, Key, key_of, written
 from herder.nodes.attempts import Attempts, TakesLong
 from herder.nodes.booked import Booked
+from herder.nodes.guests import from_memory, resumes
 from herder.nodes.health import HEALTHY, Health
+from herder.nodes.imports.underway import saves
 from herder.nodes.leaving import Ending
 from herder.nodes.moving.mover import told_of
 from herder.nodes.moving.moving import STAYS, Moving
@@ -42,6 +44,7 @@ LOOK_AGAIN = 2.0
 SAID_AFTER = 2.0
 # For what the pod says of a move, where the pod ends anyway.
 ENDING_LOOK = 5.0
+FINISHED = ("Succeeded", "Failed")
 LOST = GuestStatus("Failed", reasons.GUEST_LOST, "its node was deleted while it ran, so it was ended")
 Document = dict[str, Any]
 
@@ -187,6 +190,15 @@ class PodKeeper:
         site = self._sites.get(pod.spec.node_name) if pod is not None else None
         return (pod, site.work_for(pod)) if pod is not None and site is not None else None
 
+    def nodes(self) -> Collection[str]:
+        return self._sites.keys()
+
+    def pods_on(self, node: str) -> list[tuple[Pod, Work]]:
+        """Those that something runs, or would run."""
+        site = self._sites.get(node)
+        pods = (self._cache.get(key) for key in self.keys_on(node)) if site is not None else ()
+        return [(pod, work) for pod in pods if pod is not None and site is not None and (work := site.work_for(pod)) is not None]
+
     async def reconcile(self, key: Key) -> Result:
         pod = self._cache.get(key)
         before = self._uids.get(key)
@@ -251,6 +263,8 @@ class PodKeeper:
             health = self._health(pod, status, moving, site)
             no_room = self._no_room(pod, site) if status is None else ""
             plan = plan_pod(pod, status, self._world.now(), health, no_room, moving)
+            if "start" in plan.actions:
+                await self._say_that_it_resumes(pod, site)
             for action in plan.actions:
                 await self._act(action, pod, work)
             if "remove" in plan.actions and plan.shown is not None:
@@ -264,6 +278,21 @@ class PodKeeper:
             await work.adopt(pod, taken_over=self._was_taken_over(pod))
         if site.guests is not None and work is site.guests:
             await site.guests.look(pod)
+            status = work.status(pod.uid)
+            if status is not None and status.reason == reasons.SAVING_MEMORY and not self._is_saved(pod, site):
+                await site.guests.go_on(pod.uid)
+
+    def _is_saved(self, pod: Pod, site: Site) -> bool:
+        """Whether there is a pod that saves the memory of this one's guest, or goes on to once it is looked at."""
+        others = (one for one in self._cache.by(BY_NODE, site.name) if labels.IMPORT in one.annotations)
+        return any(saves(one, pod.uid) for one in others if one.status.phase not in FINISHED and not one.being_deleted)
+
+    async def _say_that_it_resumes(self, pod: Pod, site: Site) -> None:
+        """Durable before it is done: saved memory is used once, and who has begun to use it may be forgotten."""
+        if from_memory(pod) and not resumes(pod) and site.guests is not None:
+            site.guests.begins_to_resume(pod.uid)
+            said = GuestStatus("Preparing", reasons.RESUMING, "it goes on from the memory that was saved")
+            await self._write(pod, pod_status(pod, said, site.address, self._world.now()))
 
     async def _look_at_ending(self, pod: Pod, site: Site, work: Work) -> None:
         """It may be on its way to another node. What cannot be found out does not keep it from ending."""

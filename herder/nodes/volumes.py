@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from herder.api import reasons
-from herder.api.core import Pod
+from herder.api.core import PersistentVolume, PersistentVolumeClaim, Pod
 from herder.api.guest import GuestDefinition
 from herder.api.kinds.volumes import CloudInitSource, SysprepSource, Volume
 from herder.api.meta import LocalObjectReference
@@ -19,7 +19,7 @@ from herder.kube.resources import CLAIMS, CONFIG_MAPS, SECRETS, VOLUMES, Key
 from herder.nodes.cloud_init import config_drive, no_cloud
 from herder.nodes.imports import ImportFailed, StorageFolder
 from herder.nodes.runtimes import base
-from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused
+from herder.nodes.runtimes.base import EmptyVolume, FilesVolume, FileVolume, Refused, Unfit
 from herder.nodes.shared_reads import SharedReads
 from herder.nodes.work import NotYet
 
@@ -47,6 +47,23 @@ class NodeVolumes:
             await asyncio.to_thread(self._check_room, found)
         return found
 
+    async def memory(self, pod: Pod, claim: str) -> Path | None:
+        found = await self._client.find(CLAIMS, Key(pod.namespace, claim))
+        volume = await self._volume_of(found) if found is not None else None
+        if volume is None or volume.spec.local is None:
+            raise Unfit(f"PersistentVolumeClaim {claim}, into which its memory was saved, is gone or has no volume of a node's own")
+        try:
+            return self._storage.memory(PurePosixPath(volume.spec.local.path).name)
+        except ImportFailed as unknown:
+            raise Unfit(str(unknown)) from None
+
+    async def _volume_of(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """That it is bound to, and that is bound to it."""
+        name = claim.spec.volume_name
+        volume = await self._client.find(VOLUMES, Key("", name)) if name and claim.status.phase == "Bound" else None
+        owner = volume.spec.claim_ref if volume is not None else None
+        return volume if owner is not None and owner.uid == claim.uid else None
+
     def _check_room(self, volumes: dict[str, base.Volume]) -> None:
         """Nothing that takes room is started while there is none."""
         for name, volume in volumes.items():
@@ -72,14 +89,12 @@ class NodeVolumes:
         claim = await self._client.find(CLAIMS, key)
         if claim is None:
             raise NotYet(reasons.MISSING_CLAIM, f"waits for PersistentVolumeClaim {key.name}, which does not exist")
-        name = claim.spec.volume_name
-        volume = await self._client.find(VOLUMES, Key("", name)) if name and claim.status.phase == "Bound" else None
-        owner = volume.spec.claim_ref if volume is not None else None
-        if volume is None or owner is None or owner.uid != claim.uid:
+        volume = await self._volume_of(claim)
+        if volume is None:
             raise NotYet(reasons.WAITING_FOR_VOLUME_BINDING, f"waits for PersistentVolumeClaim {key.name} to be bound to a volume")
         if volume.spec.local is None:
             why = "no volume of a node's own storage (spec.local); use StorageClass herder-local"
-            raise Refused(reasons.UNSUPPORTED, f"PersistentVolume {name} of claim {key.name} is {why}")
+            raise Refused(reasons.UNSUPPORTED, f"PersistentVolume {volume.name} of claim {key.name} is {why}")
         # A claim that nobody fills is an empty disk of its size, made when it is first used.
         size = parse_quantity(volume.spec.capacity.get("storage", 0)).value() if not claim.controller_uid else 0
         return await asyncio.to_thread(self._file, volume.spec.local.path, key.name, size, read_only)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from herder.api.core import Pod
 from herder.api.kinds.probes import Probe
 from herder.nodes.moving.moving import Moving
-from herder.nodes.runtimes.base import Console, GuestStatus
+from herder.nodes.runtimes.base import Console, GuestStatus, Usage
 
 
 class NotYet(Exception):
@@ -73,6 +73,15 @@ class HasConsole(Protocol):
 
 
 @runtime_checkable
+class HasUsage(Protocol):
+    """Work whose share of the node can be told."""
+
+    def usage(self, uid: str) -> Usage | None:
+        """None where nothing runs."""
+        ...
+
+
+@runtime_checkable
 class HasMoves(Protocol):
     """Work that can be moved to other nodes."""
 
@@ -89,3 +98,11 @@ class GuestWork(Work, Protocol):
         ...
 
     def moving(self, uid: str) -> Moving: ...
+
+    async def go_on(self, uid: str) -> None:
+        """Nobody saves its memory any more."""
+        ...
+
+    def begins_to_resume(self, uid: str) -> None:
+        """Its pod is about to be told that it goes on from saved memory."""
+        ...

@@ -34,7 +34,7 @@ def node(simulation: Simulation, name: str, renew_every: float = RENEW_EVERY, st
         settings = NodeSettings(name=name, renew_every=renew_every, storage=storage)
         runtime = SimulatedRuntime(name, machine.world, simulation.guest_network)
         notes = simulation.notes.setdefault(name, MemoryNotes())
-        imports = SimulatedImports(machine.world) if storage else None
+        imports = SimulatedImports(machine.world, runtime) if storage else None
         plain, link = PlainPods(machine.world), simulation.switchboard.link(name)
         parts = Parts(NoVolumes(), imports=imports, plain=plain, notes=notes, link=link)
         await NodeAgent(simulation.client(machine, NODES), machine.world, settings, runtime, parts, CollectorRegistry()).run()

@@ -17,7 +17,7 @@ from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.inputs import Inputs
 from tests.simulation.matrix import Scenario, Step
 from tests.simulation.mutations import Json
-from tests.simulation.outcome import named, normalised, stored_objects, unobserved
+from tests.simulation.outcome import compared, stored_objects, unobserved
 from tests.simulation.simulation import Simulation, Wedged, simulate
 
 QUIET = 20.0
@@ -79,7 +79,7 @@ async def _go_through(
 
 
 def _state(simulation: Simulation, scenario: Scenario, first: frozenset[str]) -> Json:
-    objects = {named(name): normalised(raw) for name, raw in stored_objects(simulation.server, first).items()}
+    objects = compared(stored_objects(simulation.server, first))
     wrong = unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
     wrong += simulation.trace.errors()
     simulation.trace.lines.clear()

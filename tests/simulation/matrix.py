@@ -19,7 +19,7 @@ from tests.simulation.cluster import CONTROLLERS, controllers, node
 from tests.simulation.faults import ON_WRITES, Fault, OnWrite
 from tests.simulation.loop import Stuck
 from tests.simulation.machine import Machine
-from tests.simulation.outcome import Outcome, differences, named, normalised, stored_objects, unobserved
+from tests.simulation.outcome import Outcome, compared, differences, named, stored_objects, unobserved
 from tests.simulation.simulation import QUIET, Simulation, Wedged, simulate
 
 Step = Callable[[Client], Awaitable[None]]
@@ -29,6 +29,7 @@ MANY_SEEDS = 20
 Expect = Callable[[dict[str, bytes]], str]
 # Looks at a run from its beginning, and finds what was wrong on the way.
 Watch = Callable[[Simulation], list[str]]
+MakeNode = Callable[[Simulation, str], Machine]
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -48,6 +49,8 @@ class Scenario(msgspec.Struct, frozen=True):
     watch: Watch = lambda _: []
     # So many of the first steps only prepare: what befalls their writes is another scenario's story.
     prepared: int = 0
+    # Makes a node of this name; an ordinary one where it is not said.
+    node: MakeNode | None = None
 
 
 def play(scenario: Scenario, seed: int, faults: Sequence[Fault] = (), *, traced: bool = False, role: str = CONTROLLERS) -> Outcome:
@@ -86,12 +89,14 @@ async def _live(simulation: Simulation, scenario: Scenario, role: str) -> int:
 
 
 def nodes_of(simulation: Simulation, scenario: Scenario) -> list[Machine]:
-    return [node(simulation, f"node-{number + 1}", storage=scenario.storage) for number in range(scenario.nodes)]
+    names = [f"node-{number + 1}" for number in range(scenario.nodes)]
+    make = scenario.node or functools.partial(node, storage=scenario.storage)
+    return [make(simulation, name) for name in names]
 
 
 def _outcome(simulation: Simulation, scenario: Scenario, faults: Sequence[Fault], first: frozenset[str], role: str) -> Outcome:
     left = stored_objects(simulation.server, first)
-    objects = {named(name): normalised(raw) for name, raw in left.items()}
+    objects = compared(left)
     wrong = [scenario.expect(left), *(fault.aftermath(left) for fault in faults)]
     wrong += unobserved(objects, frozenset(info.crd_name for info in scenario.kinds))
     wrong += simulation.trace.errors()

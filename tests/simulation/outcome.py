@@ -33,6 +33,8 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _NAMED_AFTER = re.compile(r"\b((?:virt-launcher-[a-z0-9-]+?|importer|pvc)-)[0-9a-f]{8}(?:-[0-9a-f]{8})?\b")
 # Pods of ReplicaSets: their names are of the pods that were there before them.
 _GENERATED = re.compile(r"\b(web-(?:[b-z0-9]{6,10}-)?)[b-z0-9]{5}\b")
+# How long a simulated guest has run, which is all that is in its memory.
+_MEMORY = re.compile(r'(\\"ran\\":)[\d.e+-]+')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
@@ -76,6 +78,19 @@ def normalised(raw: bytes) -> Json:
     return document
 
 
+def compared(left: dict[str, bytes]) -> dict[str, Json]:
+    """By name without ids. Of several that are called alike then, as pods of a ReplicaSet, the first by what it says: whose name
+    comes last is chance."""
+    found: dict[str, Json] = {}
+    texts: dict[str, bytes] = {}
+    for name, raw in left.items():
+        document = normalised(raw)
+        text = msgspec.json.encode(document, order="deterministic")
+        if text < texts.get(named(name), b"~"):
+            found[named(name)], texts[named(name)] = document, text
+    return found
+
+
 def named(text: str) -> str:
     """Without ids: they differ from run to run."""
     return _GENERATED.sub(r"\1<pod>", _NAMED_AFTER.sub(r"\1<uid>", _UID.sub("<uid>", text)))
@@ -88,7 +103,7 @@ def _normal(value: Any) -> Any:
         return [_normal(one) for one in value if not _is_foreign([one])]
     if not isinstance(value, str):
         return value
-    return _TIME.sub("<time>", named(value))
+    return _TIME.sub("<time>", _MEMORY.sub(r"\1<seconds>", named(value)))
 
 
 def _is_foreign(value: Any) -> bool:

@@ -16,6 +16,10 @@ _TEMPLATE = (
     "What each instance looks like. Labels, annotations and evictionStrategy reach one that runs; all else takes effect at the next"
     " start."
 )
+_SUSPENDED = (
+    "true: the guest's memory is saved into the claim <name>-memory, and the machine takes nothing of any node; false: the guest"
+    " goes on from there. A machine that cannot be saved goes on, and its condition Suspended says why."
+)
 RunStrategy = Literal["Always", "RerunOnFailure", "Manual", "Halted", "Once"]
 
 
@@ -61,6 +65,7 @@ class VirtualMachineSpec(View, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    suspended: Annotated[bool, doc(_SUSPENDED)] | None = None
     template: Annotated[InstanceTemplate, doc(_TEMPLATE)]
     data_volume_templates: (
         Annotated[tuple[DataVolumeTemplate, ...], doc("DataVolumes that are made for the machine and go with it.", max_length=64)]
@@ -104,7 +109,8 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
         Annotated[
             str,
             doc(
-                "The state in one word: Provisioning, Starting, Running, Stopping, Stopped, Paused, Migrating, Terminating,"
+                "The state in one word: Provisioning, Starting, Running, Stopping, Stopped, Paused, Suspending, Suspended,"
+                " Resuming, Migrating, Terminating,"
                 " CrashLoopBackOff, ErrorUnschedulable, DataVolumeError, …",
                 max_length=64,
             ),
@@ -118,7 +124,7 @@ class VirtualMachineStatus(View, frozen=True, kw_only=True):
     conditions: (
         Annotated[
             tuple[Condition, ...],
-            doc("Ready, Paused, LiveMigratable, RestartRequired, Failure, …", max_length=64, list_keys=("type",)),
+            doc("Ready, Paused, LiveMigratable, RestartRequired, Suspended, Failure, …", max_length=64, list_keys=("type",)),
         ]
         | None
     ) = None

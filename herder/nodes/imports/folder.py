@@ -25,6 +25,7 @@ from herder.nodes.runtimes.qemu.files import write_whole
 
 DISK = "disk.img"
 RECORD = "volume.json"
+MEMORY = "memory"
 PART = ".part"
 _making = threading.Lock()
 _NAME = re.compile(r"pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -45,19 +46,26 @@ class StorageFolder:
         """Where the disk of this PersistentVolume is, or will be."""
         return self._folder(volume) / DISK
 
-    def is_filled(self, volume: str) -> bool:
-        return self.disk(volume).is_file() and not self.disk(volume).is_symlink()
+    def memory(self, volume: str) -> Path:
+        """Where the memory of a guest is, or will be, that is saved into this volume. No guest has it for a disk."""
+        return self._folder(volume) / MEMORY
 
-    def prepare(self, volume: str) -> Path:
-        """An empty place to write to. What an earlier try has left is removed."""
+    def make_folder(self, volume: str) -> None:
         folder = self._folder(volume)
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
         if folder.is_symlink() or not folder.is_dir():
             raise ImportFailed(reasons.IMPORT_FAILED, f"{volume} in the storage folder is not a folder")
+
+    def is_filled(self, volume: str) -> bool:
+        return self.disk(volume).is_file() and not self.disk(volume).is_symlink()
+
+    def prepare(self, volume: str) -> Path:
+        """An empty place to write to. What an earlier try has left is removed."""
+        self.make_folder(volume)
         self.discard(volume)
-        return folder / f"{DISK}{PART}"
+        return self._folder(volume) / f"{DISK}{PART}"
 
     def discard(self, volume: str) -> None:
         """What is not whole."""

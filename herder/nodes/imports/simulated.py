@@ -14,6 +14,8 @@ from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.quantity import parse_quantity
 from herder.api.world import World
 from herder.kit.tasks import watched
+from herder.nodes.imports.failure import ImportFailed
+from herder.nodes.imports.saving import SavesMemory, saved
 from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.runtimes.base import GuestStatus, Refused
 
@@ -29,14 +31,20 @@ class Simulation(msgspec.Struct, frozen=True):
 
 
 class SimulatedImports(UnderWay):
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, guests: SavesMemory | None = None) -> None:
         super().__init__()
         self._world = world
+        self._guests = guests
 
     async def start(self, pod: Pod) -> None:
         if pod.uid in self._status:
             return
-        simulation = simulation_of(definition_of(pod))
+        definition = definition_of(pod)
+        if definition.action == "save":
+            self._say(pod.uid, 0, 0, self._world.now())
+            self._tasks[pod.uid] = watched(self._save(pod, definition), "saving memory", pod=pod.name)
+            return
+        simulation = simulation_of(definition)
         attempt = int(pod.labels.get(labels.IMPORT_ATTEMPT, "0") or 0)
         fails = simulation.fails if attempt < simulation.fails_times else ""
         self._say(pod.uid, 0, simulation.size, self._world.now())
@@ -44,6 +52,26 @@ class SimulatedImports(UnderWay):
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         await self.start(pod)
+
+    async def _save(self, pod: Pod, definition: ImportDefinition) -> None:
+        uid = pod.uid
+
+        def told(done: int, total: int) -> None:
+            self._say(uid, done, total, self._status[uid].started_at)
+
+        def waits(why: str) -> None:
+            known = self._status[uid]
+            if known.imported != (report := ImportReport(message=why)):
+                self._status[uid] = msgspec.structs.replace(known, imported=report)
+                self._changed(uid)
+
+        try:
+            assert self._guests is not None, "simulated nodes have guests"
+            done = await saved(self._guests, definition, pod.controller_uid, None, told, waits)
+        except ImportFailed as failure:
+            self._end(uid, failure.reason, str(failure))
+        else:
+            self._end(uid, saved=done)
 
     def _say(self, uid: str, done: int, total: int, since: float | None) -> None:
         self._status[uid] = GuestStatus("Running", started_at=since, imported=ImportReport(done=done, total=total))

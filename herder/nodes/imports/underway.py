@@ -9,6 +9,7 @@ import msgspec
 
 from herder.api import reasons
 from herder.api.core import Pod
+from herder.api.guest import SavedGuest
 from herder.api.imports import ImportDefinition, ImportReport, import_of
 from herder.nodes.runtimes.base import GuestStatus, Refused
 
@@ -53,10 +54,10 @@ class UnderWay:
             task.cancel()
             await asyncio.wait([task])
 
-    def _end(self, uid: str, reason: str = "", message: str = "") -> None:
+    def _end(self, uid: str, reason: str = "", message: str = "", saved: SavedGuest | None = None) -> None:
         """Without a reason: it is done."""
         before = self._status[uid]
-        report = msgspec.structs.replace(before.imported or ImportReport(), reason=reason, message=message)
+        report = msgspec.structs.replace(before.imported or ImportReport(), reason=reason, message=message, saved=saved)
         if not reason:
             report = msgspec.structs.replace(report, done=max(report.total, 1), total=max(report.total, 1))
         state = "Failed" if reason else "ShutDown"
@@ -71,3 +72,12 @@ def definition_of(pod: Pod) -> ImportDefinition:
         raise Refused(reasons.UNSUPPORTED, f"what the pod says of its import cannot be read: {error}") from error
     assert found is not None, "asked only for pods that have one"
     return found
+
+
+def saves(pod: Pod, guest: str) -> bool:
+    """Whether the pod saves the memory of this guest."""
+    try:
+        found = import_of(pod)
+    except msgspec.MsgspecError:
+        return False
+    return found is not None and (found.action, found.guest) == ("save", guest)

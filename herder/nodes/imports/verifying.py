@@ -24,11 +24,12 @@ from herder.rules.volumes.verification import (
     data_volume_of,
     filling_problem,
     growing_problem,
+    saving_problem,
     stranger_problem,
 )
 
 V = TypeVar("V", bound=Identified)
-CLEARS, GROWS = "delete", "grow"
+CLEARS, GROWS, SAVES = "delete", "grow", "save"
 
 
 class Verifies(Protocol):
@@ -51,6 +52,8 @@ class Verification:
             raise Refused(reasons.IMPORT_FORBIDDEN, problem)
 
     async def _problem(self, pod: Pod, definition: ImportDefinition) -> str:
+        if definition.action == SAVES:
+            return saving_problem(pod, definition, *await self._volume_and_claim(definition.volume))
         if definition.action not in (CLEARS, GROWS):
             return await self._filling(pod, definition)
         if problem := stranger_problem(pod, definition):

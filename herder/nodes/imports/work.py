@@ -13,6 +13,7 @@ import structlog
 
 from herder.api import reasons
 from herder.api.core import Pod
+from herder.api.guest import SavedGuest
 from herder.api.imports import ImportDefinition, ImportReport
 from herder.api.world import World
 from herder.kit.tasks import watched
@@ -21,6 +22,7 @@ from herder.nodes.imports.fetching import Request
 from herder.nodes.imports.filling import fill
 from herder.nodes.imports.folder import StorageFolder
 from herder.nodes.imports.growing import OpenDisks, grow
+from herder.nodes.imports.saving import SavesMemory, save_memory
 from herder.nodes.imports.underway import UnderWay, definition_of
 from herder.nodes.imports.verifying import Verifies
 from herder.nodes.runtimes.base import GuestStatus, Refused
@@ -46,6 +48,10 @@ class Mounted(Protocol):
     async def config_map(self, namespace: str, name: str) -> dict[str, str] | None: ...
 
 
+class LocalGuests(OpenDisks, SavesMemory, Protocol):
+    """The guests of this node (`QemuRuntime`)."""
+
+
 class Imports(UnderWay):
     def __init__(
         self,
@@ -54,7 +60,7 @@ class Imports(UnderWay):
         settings: ImportSettings,
         mounted: Mounted,
         verification: Verifies,
-        guests: OpenDisks,
+        guests: LocalGuests,
     ) -> None:
         super().__init__()
         self._guests = guests
@@ -72,7 +78,8 @@ class Imports(UnderWay):
         await self._verification.check(pod, definition)
         request = await self._request(pod, definition)
         self._status[pod.uid] = GuestStatus("Running", started_at=self._world.now(), imported=ImportReport())
-        self._tasks[pod.uid] = watched(self._run(pod.uid, definition, request), "an import", pod=pod.name)
+        run = self._run(pod.uid, definition, request, pod.controller_uid)
+        self._tasks[pod.uid] = watched(run, "an import", pod=pod.name)
 
     async def adopt(self, pod: Pod, *, taken_over: bool = False) -> None:
         """Whoever was at it is gone. What is whole is known by its name; anything else is done once more, where it still may be."""
@@ -83,9 +90,13 @@ class Imports(UnderWay):
             self._status[pod.uid] = GuestStatus("Running", imported=ImportReport())
             self._end(pod.uid, refusal.reason, str(refusal))
 
-    async def _run(self, uid: str, definition: ImportDefinition, request: Request | None) -> None:
+    async def _run(self, uid: str, definition: ImportDefinition, request: Request | None, owner: str) -> None:
+        done: SavedGuest | None = None
         try:
-            if definition.action == "grow":
+            if definition.action == "save":
+                told, waits = self._teller(uid), lambda why: self._waits(uid, why)
+                done = await save_memory(self._folder, definition, owner, self._guests, told, waits)
+            elif definition.action == "grow":
                 await grow(self._folder, definition, self._guests, lambda why: self._waits(uid, why))
             else:
                 await fill(self._folder, definition, request, self._settings.allow_local, self._teller(uid))
@@ -98,7 +109,7 @@ class Imports(UnderWay):
             log.error("an import failed", error=str(error), exc_info=error)
             self._end(uid, reasons.IMPORT_FAILED, f"the import failed: {type(error).__name__}: {error}")
         else:
-            self._end(uid)
+            self._end(uid, saved=done)
 
     def _waits(self, uid: str, why: str) -> None:
         """At work, and this is what it waits for."""

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from herder.api.guest import GuestDefinition, GuestState, Started
+from herder.api.guest import GuestDefinition, GuestState, SavedGuest, Started
 from herder.api.imports import ImportReport
 from herder.api.kinds.migration_state import MigrationProgress, PolicySettings
 from herder.api.kinds.probes import Probe
@@ -29,6 +29,10 @@ class Refused(Exception):
 
 class Busy(Exception):
     """It cannot be done now, because of what the guest does, and may be soon."""
+
+
+class Unfit(Exception):
+    """Memory that was saved cannot be gone on from, and why. The guest can be booted from its disks."""
 
 
 class HostCPU(msgspec.Struct, frozen=True):
@@ -49,7 +53,8 @@ class Host(msgspec.Struct, frozen=True):
     machine_types: tuple[str, ...]
     # Empty where guests can be moved; else the sentence that says why not.
     cannot_migrate: str = ""
-    can_save_memory: bool = True
+    # Empty where guests can be suspended; else the sentence that says why not.
+    cannot_save_memory: str = ""
     # Empty where a guest may go on here before all its memory has come (post-copy); else the sentence that says why not.
     cannot_post_copy: str = ""
 
@@ -87,6 +92,8 @@ class Order(msgspec.Struct, frozen=True):
     guest: str  # uid of the pod
     definition: GuestDefinition
     volumes: dict[str, Volume]
+    # Of one that is booted although it was to go on from saved memory.
+    not_resumed_because: str = ""
 
 
 class GuestStatus(msgspec.Struct, frozen=True):
@@ -101,6 +108,16 @@ class GuestStatus(msgspec.Struct, frozen=True):
     imported: ImportReport | None = None
     # Of an incoming guest: all has come that it needs to run.
     has_memory: bool = False
+    # Of one that was to go on from saved memory: whether it did, or why it booted.
+    resumed: bool = False
+    not_resumed_because: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What has been taken of a node."""
+
+    cpu_seconds: float  # of one processor, since it was started here: only ever more
+    memory_bytes: int  # what it works with now, and nobody could take back
 
 
 MoveState = Literal["UnderWay", "PostCopy", "Completed", "Failed", "Cancelled"]
@@ -138,6 +155,11 @@ def named_shape(definition: GuestDefinition, shape: Mapping[str, str]) -> dict[s
 
 
 class Runtime(Protocol):
+    @property
+    def forgets(self) -> bool:
+        """Whether guests are forgotten with the process: then nobody but the API server knows what was begun."""
+        ...
+
     async def open(self, changed: Callable[[str], None]) -> None:
         """Finds again what runs already. `changed(guest)` is called whenever the status of a guest may be another: nobody polls."""
         ...
@@ -153,6 +175,10 @@ class Runtime(Protocol):
         ...
 
     def status(self, guest: str) -> GuestStatus | None: ...
+
+    def usage(self, guest: str) -> Usage | None:
+        """None where nothing of it runs here."""
+        ...
 
     async def start(self, order: Order) -> None:
         """Until it runs (or waits paused, with startStrategy Paused). Raises `Refused`."""
@@ -203,12 +229,25 @@ class Runtime(Protocol):
 
     async def start_post_copy(self, guest: str) -> None: ...
 
-    async def save(self, guest: str, path: Path) -> None:
-        """The guest's memory into a file; the guest stands still afterwards."""
+    # Suspending: memory goes to a claim, and is used once.
+
+    async def save(self, guest: str, instance: str, path: Path | None, told: Callable[[int, int], None]) -> SavedGuest:
+        """The guest's memory into a file, durably; then the guest is over here, in the state `Saved`. Where it fails the guest goes
+        on. `instance` is the uid of the one that it must be of; `told` is how much of how much is written. Raises `Busy` where it
+        can be tried again, and `Refused`."""
         ...
 
-    async def restore(self, order: Order, path: Path) -> None:
-        """Starts the guest from saved memory."""
+    async def go_on(self, guest: str) -> None:
+        """Nobody saves it any more: a guest that stands still for that goes on, and what was written of it is gone."""
+        ...
+
+    async def restore(self, order: Order, path: Path | None) -> None:
+        """Starts the guest from saved memory. That it is used is durable before the guest runs. Raises `Unfit`; then there is no
+        guest."""
+        ...
+
+    async def discard_memory(self, path: Path | None) -> None:
+        """Durably: nobody ever goes on from it. Whoever boots a guest from its disks does this first."""
         ...
 
     # Looking in.

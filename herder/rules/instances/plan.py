@@ -10,6 +10,7 @@ from herder.api.guest import report_of
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.kubevirt import MigrationConfiguration
 from herder.api.kinds.migration_state import MigrationState
+from herder.api.memory import SavedMemory
 from herder.rules.instances.launcher import launcher_pod, pod_name
 from herder.rules.instances.needs import Found, missing, needs_of
 from herder.rules.instances.observed import Observed, answers, fenced, observe
@@ -19,6 +20,8 @@ from herder.rules.instances.status import status_of
 from herder.rules.migratability.starting import is_host_model, required_level
 from herder.rules.migratability.waiting import demanded_level, not_reached
 from herder.rules.plans import Delete, Document, Event, find, plain, without_nothing
+from herder.rules.suspension.memory import Memory, resumed_by, why_unfit
+from herder.rules.suspension.resuming import booting_pod, resuming_pod
 
 FINISHED = ("Succeeded", "Failed")
 # A pod that is younger is about to get a node, or to be told why not: that it has none yet is not worth a write. Ages are of whole
@@ -44,6 +47,8 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
     migrations: frozenset[str] = frozenset()
     # Of the cluster, where a pod waits for one with a level; nobody else asks.
     all_nodes: tuple[Node, ...] = ()
+    # What the claim holds that it was made to go on from.
+    memory: Memory | None = None
     # The pool that manages its machine; empty where none does, None where the machine is not known.
     pool: str | None = ""
 
@@ -51,6 +56,10 @@ class InstanceSnapshot(msgspec.Struct, frozen=True):
 class InstancePlan(msgspec.Struct, frozen=True):
     add_finalizer: bool = False
     remove_finalizer: bool = False
+    # Whose memory it is from now on, and only over what was seen: before there is a pod that uses it.
+    take_memory: SavedMemory | None = None
+    # Gone before there is a pod that uses the disks without it.
+    drop_memory: Delete | None = None
     create_pod: Document | None = None
     delete_pods: tuple[Delete, ...] = ()
     # (pod, value): what the pod's annotation should say.
@@ -191,11 +200,29 @@ def _without_pod(snapshot: InstanceSnapshot, now: float) -> InstancePlan:
         return InstancePlan(add_finalizer=finalizer, status=status, events=events)
     pod = launcher_pod(msgspec.json.decode(snapshot.raw), instance.spec, settings=snapshot.settings, pool=snapshot.pool or "")
     name = pod["metadata"]["name"]
-    return InstancePlan(
+    made = InstancePlan(
         add_finalizer=finalizer,
         create_pod=pod,
         events=(Event("Normal", reasons.SUCCESSFUL_CREATE, f"made pod {name}"),),
     )
+    return made if labels.RESUME_FROM not in instance.annotations else _resuming(snapshot, made)
+
+
+def _resuming(snapshot: InstanceSnapshot, made: InstancePlan) -> InstancePlan:
+    """With the memory that its guest goes on from; or without, where that does not fit."""
+    instance, memory = snapshot.instance, snapshot.memory
+    assert made.create_pod is not None, "asked only where there is one"
+    disks = {name: claim.uid for name, claim in snapshot.found.claims.items()}
+    why = why_unfit(instance, memory, disks, snapshot.all_nodes)
+    if why or memory is None:
+        gone = Delete(memory.claim.name, memory.claim.uid) if memory is not None else None
+        event = Event("Warning", reasons.NOT_RESUMED, f"it boots from its disks: {why}")
+        return msgspec.structs.replace(
+            made, create_pod=booting_pod(made.create_pod, why), drop_memory=gone, events=(*made.events, event)
+        )
+    # Levels are for guests that begin: this one is what it was.
+    pod = launcher_pod(msgspec.json.decode(snapshot.raw), instance.spec, pool=snapshot.pool or "")
+    return msgspec.structs.replace(made, take_memory=resumed_by(memory, instance), create_pod=resuming_pod(pod, memory))
 
 
 def pod_gone(name: str) -> Observed:
@@ -302,7 +329,8 @@ def _stands_still(instance: VirtualMachineInstance, observed: Observed) -> tuple
         return ()
     known = find(instance.status.conditions if instance.status else None, reasons.PAUSED)
     told = known is not None and known.status == "True" and known.reason == report.reason
-    return () if told else (Event("Warning", report.reason, report.message),)
+    kind = "Normal" if report.reason == reasons.SAVING_MEMORY else "Warning"
+    return () if told else (Event(kind, report.reason, report.message),)
 
 
 def _events(instance: VirtualMachineInstance, observed: Observed, pod: Pod) -> tuple[Event, ...]:

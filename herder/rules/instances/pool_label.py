@@ -26,9 +26,10 @@ def is_pool(owner: Owner | None) -> bool:
     return owner is not None and owner.kind == registry.POOL.kind and owner.api_version.rpartition("/")[0] == registry.POOL.group
 
 
-def pool_label_of(controller: Owner | None) -> str:
-    """The pool that manages a machine; empty where none does. Whoever wrote the reference: what no pool can be called is none."""
-    if controller is None or not is_pool(controller) or names.label_value(controller.name):
+def pool_label_of(controller: Owner | None, *, standby: bool = False) -> str:
+    """The pool that manages a machine; empty where none does. Whoever wrote the reference: what no pool can be called is none. One
+    that is awake beside the replicas, to be saved, does nobody's work, and would only spoil the average."""
+    if standby or controller is None or not is_pool(controller) or names.label_value(controller.name):
         return ""
     return controller.name
 

@@ -38,12 +38,24 @@ def given_by(machine: Document) -> Given:
     return Given(inherited(part(metadata, "labels")), inherited(part(metadata, "annotations")), strategy)
 
 
-def instance_of(machine: Document) -> Document:
-    """The template made an instance. It has its finalizer from the start: no pod of it may be overlooked."""
+# Of these a template has no say.
+_OF_ITS_MEMORY = (labels.RESUME_FROM, labels.NOT_RESUMED)
+
+
+def instance_of(machine: Document, resume_from: str = "", not_resumed: str = "") -> Document:
+    """The template made an instance. It has its finalizer from the start: no pod of it may be overlooked. `resume_from`: uid of the
+    claim with the memory that its guest goes on from; `not_resumed`: why it does not."""
     template = part(machine, "spec", "template")
     metadata, own, given = part(template, "metadata"), part(machine, "metadata"), given_by(machine)
     revision = text(part(metadata, "labels"), labels.POOL_REVISION)
-    noted = without_nothing({labels.TEMPLATE_HASH: template_hash(machine), labels.LAST_APPLIED: note_of(given.record)})
+    noted = without_nothing(
+        {
+            labels.TEMPLATE_HASH: template_hash(machine),
+            labels.LAST_APPLIED: note_of(given.record),
+            labels.RESUME_FROM: resume_from or None,
+            labels.NOT_RESUMED: not_resumed or None,
+        }
+    )
     return {
         "metadata": {
             "name": text(own, "name"),
@@ -54,12 +66,16 @@ def instance_of(machine: Document) -> Document:
                 labels.MACHINE_NAME: text(own, "name"),
             },
             # Of ours, too: a machine may start paused.
-            "annotations": {**part(metadata, "annotations"), **noted},
+            "annotations": {**_said(part(metadata, "annotations")), **noted},
             "finalizers": [labels.INSTANCE_FINALIZER],
             "ownerReferences": [owner_reference(machine)],
         },
         "spec": part(template, "spec"),
     }
+
+
+def _said(annotations: Document) -> Document:
+    return {name: value for name, value in annotations.items() if name not in _OF_ITS_MEMORY}
 
 
 def data_volumes_of(machine: Document) -> list[Document]:

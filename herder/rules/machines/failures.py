@@ -39,6 +39,8 @@ def failure_after(machine: VirtualMachine, instance: VirtualMachineInstance | No
     if known is not None and known.last_failed_vmi_uid == instance.uid:
         return known
     phase = phase_of(instance)
+    if phase == "Succeeded" and instance.status.reason == reasons.SUSPENDED:
+        return known
     if phase not in FINISHED:
         return _while_it_lives(known, instance, now)
     if instance.being_deleted:

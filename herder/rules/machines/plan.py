@@ -7,18 +7,21 @@ from collections.abc import Mapping
 import msgspec
 
 from herder.api import labels, reasons
+from herder.api.core import PersistentVolumeClaim
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import StartFailure, VirtualMachineStatus
+from herder.api.memory import memory_of
 from herder.api.reading import part, text
 from herder.rules.machines import children, failures
 from herder.rules.machines.inherited import UNKNOWN, Origin, instance_patch, origin_of
 from herder.rules.machines.last_ready import last_ready
-from herder.rules.machines.preserved import TakeBack, is_preserved, take_back
+from herder.rules.machines.preserved import TakeBack, is_preserved, take_back, take_memory_back, was_kept
 from herder.rules.machines.ready_revision import look_when_proven, ready_revision
 from herder.rules.machines.reprovisioned import is_reprovisioned, to_reprovision
 from herder.rules.machines.shown import Shown, conditions, shown
 from herder.rules.machines.wanted import FINISHED, Wanted, phase_of, run_strategy, start_requested, wanted
 from herder.rules.plans import Delete, Document, Event, moment, since, text_of, without_nothing
+from herder.rules.suspension.memory import Memory, why_unusable
 
 VOLUME_NOT_OWNED = "{name} exists and belongs to someone else; rename the template, or remove that DataVolume"
 INSTANCE_NOT_OWNED = "a VirtualMachineInstance of this name exists and belongs to someone else; it has to go first"
@@ -32,13 +35,19 @@ class MachineSnapshot(msgspec.Struct, frozen=True):
     # Whoever owns them: what has our name and is not ours is in the way.
     instance: VirtualMachineInstance | None
     data_volumes: Mapping[str, DataVolume]
+    # What its own claim holds of its memory; and the claim of that name, whoever owns it.
+    memory: Memory | None = None
+    memory_claim: PersistentVolumeClaim | None = None
 
 
 class MachinePlan(msgspec.Struct, frozen=True):
     # Those that its pool kept for it. Nothing is started before they are its own again.
     take_back: tuple[TakeBack, ...] = ()
+    take_memory_back: TakeBack | None = None
     create_data_volumes: tuple[Document, ...] = ()
     delete_data_volumes: tuple[Delete, ...] = ()
+    # Memory that nobody may go on from any more: gone before there is an instance that uses the disks without it.
+    drop_memory: Delete | None = None
     create_instance: Document | None = None
     delete_instance: Delete | None = None
     # All that was asked to be made again is: nobody asks for it any more.
@@ -62,7 +71,8 @@ def plan_machine(snapshot: MachineSnapshot, now: float) -> MachinePlan:
     problem = _in_the_way(snapshot, foreign)
     if problem is not None:
         return _plan(snapshot, instance, failure, "leave", now, problem)
-    return _plan(snapshot, instance, failure, wanted(machine, instance), now)
+    state = snapshot.memory.record.state if snapshot.memory is not None else None
+    return _plan(snapshot, instance, failure, wanted(machine, instance, state), now)
 
 
 def _plan(
@@ -79,7 +89,10 @@ def _plan(
     missing = () if problem else _missing_volumes(snapshot)
     kept = () if problem else _preserved_volumes(snapshot)
     stale = () if snapshot.machine.being_deleted else to_reprovision(snapshot.machine, snapshot.data_volumes)
-    make = want == "start" and not waits and problem is None and not kept and not stale
+    kept_memory = None if problem else _preserved_memory(snapshot)
+    make = want == "start" and not waits and problem is None and not kept and kept_memory is None and not stale
+    memory = snapshot.memory if make and snapshot.memory is not None and snapshot.memory.record.state != "Used" else None
+    unusable = _why_unusable(snapshot, memory) if make else ""
     end = want in ("stop", "replace") and instance is not None and not instance.being_deleted
     told = snapshot.machine if failure is None else _with_failure(snapshot.machine, failure)
     word = problem or shown(
@@ -88,23 +101,27 @@ def _plan(
         tuple(snapshot.data_volumes.values()),
         starts=want in ("start", "replace"),
         waits=text_of(retry) if waits and retry else "",
+        saved=kept_memory is not None or (snapshot.memory is not None and snapshot.memory.record.state == "Saved"),
     )
     origin = UNKNOWN if instance is None or phase_of(instance) in FINISHED else origin_of(snapshot.document, instance)
     status = _status(snapshot, instance, failure, word, now, origin)
     return MachinePlan(
         take_back=kept,
+        take_memory_back=kept_memory,
         # Nothing of the guest may be left that has them open.
         delete_data_volumes=tuple(Delete(one.name, one.uid) for one in stale if instance is None and not one.being_deleted),
         create_data_volumes=missing,
-        create_instance=children.instance_of(snapshot.document) if make else None,
+        drop_memory=Delete(memory.claim.name, memory.claim.uid) if memory is not None and unusable else None,
+        create_instance=children.instance_of(snapshot.document, _resumed_from(memory, unusable), unusable) if make else None,
         delete_instance=Delete(instance.name, instance.uid) if end and instance else None,
         reprovisioned=is_reprovisioned(snapshot.machine, snapshot.data_volumes),
         update_instance=_update(snapshot, instance, origin) if want == "leave" else None,
         status=status,
         events=(
-            *_taken_back(kept),
+            *_taken_back((*kept, *((kept_memory,) if kept_memory is not None else ()))),
             *_wiped(stale, instance),
             *_crash(snapshot, instance, failure, now),
+            *((Event("Warning", reasons.NOT_RESUMED, f"it boots from its disks: {unusable}"),) if unusable else ()),
             *_events(snapshot, instance, make, end, want),
         ),
         next_look=_soonest(
@@ -112,6 +129,26 @@ def _plan(
             look_when_proven(snapshot.machine, instance, ready=status["ready"], now=now),
         ),
     )
+
+
+def _why_unusable(snapshot: MachineSnapshot, memory: Memory | None) -> str:
+    """Why it boots although it was to go on from memory; empty where it goes on, or never was to."""
+    if memory is not None:
+        return why_unusable(snapshot.machine, children.template_hash(snapshot.document), memory)
+    return "the claim with the memory that its pool kept for it is gone" if was_kept(snapshot.machine) else ""
+
+
+def _preserved_memory(snapshot: MachineSnapshot) -> TakeBack | None:
+    """Of a machine that never ran: one that did has used the disks without it."""
+    claim = snapshot.memory_claim
+    if claim is None or snapshot.machine.being_deleted or not is_preserved(snapshot.machine, claim):
+        return None
+    record = memory_of(claim)
+    return take_memory_back(snapshot.document, claim, record) if record is not None else None
+
+
+def _resumed_from(memory: Memory | None, unusable: str) -> str:
+    return memory.claim.uid if memory is not None and not unusable else ""
 
 
 def _update(snapshot: MachineSnapshot, instance: VirtualMachineInstance | None, origin: Origin) -> Document | None:
@@ -165,7 +202,7 @@ def _preserved_volumes(snapshot: MachineSnapshot) -> tuple[TakeBack, ...]:
 
 def _taken_back(kept: tuple[TakeBack, ...]) -> tuple[Event, ...]:
     return tuple(
-        Event("Normal", reasons.VOLUME_TAKEN_BACK, f"took back DataVolume {one.name}, which its pool had kept") for one in kept
+        Event("Normal", reasons.VOLUME_TAKEN_BACK, f"took back {one.kind} {one.name}, which its pool had kept") for one in kept
     )
 
 

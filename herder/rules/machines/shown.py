@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from herder.api import reasons
+from herder.api import labels, reasons
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance
 from herder.api.meta import Condition
 from herder.rules.instances.needs import failed_for_good
@@ -25,10 +25,40 @@ def shown(
     *,
     starts: bool,
     waits: str = "",
+    saved: bool = False,
 ) -> Shown:
-    """`starts` is whether an instance is being made or to be made; `waits` until when, after failures."""
+    """`starts` is whether an instance is being made or to be made; `waits` until when, after failures; `saved` is whether there is
+    memory that it goes on from."""
     word = _word(machine, instance, volumes, starts=starts, waits=waits)
+    word = _with_suspension(word, machine, instance, saved=saved)
     return word if word.reason else _with_what_fails(word, machine, instance)
+
+
+def _with_suspension(word: Shown, machine: VirtualMachine, instance: VirtualMachineInstance | None, *, saved: bool) -> Shown:
+    """In what its controller says of it, as far as that is known."""
+    told = find(machine.status.conditions if machine.status else None, reasons.SUSPENDED)
+    reason, message = (
+        ((told.reason or "", told.message or "") if told is not None else ("", "")) if machine.spec.suspended else ("", "")
+    )
+    if machine.being_deleted:
+        return word
+    if machine.spec.suspended and instance is None:
+        return Shown(reasons.SUSPENDED, reason, message)
+    if machine.spec.suspended and (reason in _SAVING or word.word == reasons.STOPPING or phase_of_any(instance) in FINISHED):
+        return Shown(reasons.SUSPENDING, reason, message)
+    resumes = instance is None and saved if word.word == reasons.STARTING else False
+    from_memory = instance is not None and labels.RESUME_FROM in instance.annotations
+    if word.word == reasons.STARTING and (resumes or from_memory):
+        return Shown(reasons.RESUMING, word.reason, word.message)
+    return word
+
+
+def phase_of_any(instance: VirtualMachineInstance | None) -> str:
+    return phase_of(instance) if instance is not None else ""
+
+
+# Of the guest that runs on: it is about to stand still, or does.
+_SAVING = (reasons.SAVING_MEMORY,)
 
 
 def _with_what_fails(word: Shown, machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Shown:
@@ -116,7 +146,7 @@ def conditions(
 ) -> list[Document]:
     """Those of the instance that people look for on the machine, and our own."""
     ready = find(instance.status.conditions if instance and instance.status else None, reasons.READY)
-    if is_shown.word == reasons.STARTING and not is_shown.reason:
+    if is_shown.word in (reasons.STARTING, reasons.RESUMING) and not is_shown.reason:
         # One word for all the steps of a start: each step more would be a write more.
         starting = condition(reasons.READY, False, reasons.GUEST_STARTING, "the instance is being started")
         return [starting, *_stale(restart_required)]

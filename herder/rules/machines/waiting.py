@@ -14,10 +14,14 @@ from herder.rules.plans import find, text_of
 _GOALS: dict[Verb, tuple[str, ...]] = {
     # With startStrategy Paused it waits to be unpaused, and has been started all the same.
     "start": (reasons.RUNNING, reasons.PAUSED, reasons.MIGRATING),
-    "stop": (reasons.STOPPED,),
+    # Who is suspended does not run, and is not started when it is resumed.
+    "stop": (reasons.STOPPED, reasons.SUSPENDED),
     "restart": (reasons.RUNNING, reasons.PAUSED, reasons.MIGRATING),
     "pause": (reasons.PAUSED,),
     "unpause": (reasons.RUNNING, reasons.MIGRATING),
+    "suspend": (reasons.SUSPENDED,),
+    # Suspended while it was paused, it is so again.
+    "resume": (reasons.RUNNING, reasons.PAUSED, reasons.MIGRATING),
 }
 # They may pass, but not soon and not by themselves: better to say so than to wait in silence.
 _HOPELESS = (
@@ -51,12 +55,21 @@ def reached(asked: Asked, now: VirtualMachine | None) -> bool:
         return True
     if asked.verb == "stop":
         return False
+    if asked.verb == "suspend" and (why := _not_suspended(now)):
+        raise Impossible(f"{told(now)}: {why}")
     if is_hopeless(now) or word == reasons.STOPPED:
         advice = _advice(now)
         raise Impossible(f"{told(now).rstrip('. ')}; {advice}" if advice else told(now))
     if asked.verb in ("pause", "unpause") and _is_another(asked, now):
         raise Impossible(f"{told(now)}; the instance that was asked to {asked.verb} is gone")
     return False
+
+
+def _not_suspended(machine: VirtualMachine) -> str:
+    """Why its memory cannot be saved, or could not be: it goes on until somebody does something about it."""
+    found = find(machine.status.conditions if machine.status else None, reasons.SUSPENDED)
+    refused = (reasons.CANNOT_SAVE_MEMORY, reasons.SAVE_FAILED, reasons.CLAIM_NOT_OWNED)
+    return (found.message or "") if found is not None and found.reason in refused else ""
 
 
 def is_hopeless(machine: VirtualMachine) -> bool:

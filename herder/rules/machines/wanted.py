@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.machine import RunStrategy
+from herder.api.memory import MemoryState
 
 Wanted = Literal["start", "replace", "stop", "leave"]
 FINISHED = ("Succeeded", "Failed")
@@ -31,18 +32,46 @@ def start_requested(machine: VirtualMachine) -> str | None:
     return request if request and request != handled else None
 
 
-def wanted(machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Wanted:
-    """start: make an instance; replace: end this one and make another; stop: end this one and make none."""
+def wanted(machine: VirtualMachine, instance: VirtualMachineInstance | None, memory: MemoryState | None = None) -> Wanted:
+    """start: make an instance; replace: end this one and make another; stop: end this one and make none. `memory`: of its guest, as
+    far as its claim has it."""
     strategy = run_strategy(machine)
+    if machine.spec.suspended or (memory == "Saving" and _was_saved(instance)):
+        # Who is to be stopped need not be saved before; what was saved just now is written down first.
+        stops = instance is not None and _is_stopped(machine, strategy, instance) and not _was_saved(instance)
+        return "stop" if stops else _suspended(instance, memory)
     if instance is None:
-        return "start" if _starts(machine, strategy) else "leave"
+        # Whoever is resumed starts, however it was started before.
+        goes_on = memory in ("Saved", "Resuming") and strategy != "Halted"
+        return "start" if goes_on or _starts(machine, strategy) else "leave"
+    if memory == "Saved" and _was_saved(instance) and strategy != "Halted":
+        return "replace"
     if phase_of(instance) in FINISHED:
         return _after_end(machine, strategy, phase_of(instance))
-    if strategy == "Halted" or (strategy == "Manual" and machine.annotations.get(labels.STOP_REQUEST) == instance.uid):
+    if _is_stopped(machine, strategy, instance):
         return "stop"
     if machine.annotations.get(labels.RESTART_REQUEST) == instance.uid:
         return "replace"
     return "leave"
+
+
+def _is_stopped(machine: VirtualMachine, strategy: RunStrategy, instance: VirtualMachineInstance) -> bool:
+    return strategy == "Halted" or (strategy == "Manual" and machine.annotations.get(labels.STOP_REQUEST) == instance.uid)
+
+
+def _suspended(instance: VirtualMachineInstance | None, memory: MemoryState | None) -> Wanted:
+    """Its controller saves its memory first. What has ended otherwise, or never ran, has none."""
+    if instance is None or (memory == "Saving" and _was_saved(instance)):
+        return "leave"
+    phase = phase_of(instance)
+    unplaced = phase in ("Pending", "Scheduling") and labels.RESUME_FROM not in instance.annotations
+    return "stop" if phase in FINISHED or unplaced else "leave"
+
+
+def _was_saved(instance: VirtualMachineInstance | None) -> bool:
+    """Its guest is over because its memory was saved."""
+    status = instance.status if instance is not None else None
+    return status is not None and status.phase == "Succeeded" and status.reason == reasons.SUSPENDED
 
 
 def _starts(machine: VirtualMachine, strategy: RunStrategy) -> bool:

@@ -1,4 +1,5 @@
-"""What people ask of a machine (start, stop, restart, pause, unpause), as the patch that says so. kubectl can patch the same."""
+"""What people ask of a machine (start, stop, restart, pause, unpause, suspend, resume), as the patch that says so. kubectl can
+patch the same."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from herder.api import labels, reasons
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.rules.machines.wanted import FINISHED, phase_of, run_strategy
 from herder.rules.plans import Document, find
+from herder.rules.suspension.savable import why_never
 
-Verb = Literal["start", "stop", "restart", "pause", "unpause"]
+Verb = Literal["start", "stop", "restart", "pause", "unpause", "suspend", "resume"]
 
 
 class Impossible(Exception):
@@ -40,6 +42,8 @@ def wish(verb: Verb, machine: VirtualMachine, instance: VirtualMachineInstance |
 
 def _start(machine: VirtualMachine, instance: VirtualMachineInstance | None, fresh: str) -> Wish:
     strategy = run_strategy(machine)
+    if machine.spec.suspended:
+        raise Impossible(f"VirtualMachine {machine.name} is suspended; `herder resume {machine.name}` lets it go on")
     if strategy == "Halted":
         return _keep(machine, running=True)
     if instance is not None or strategy == "Always":
@@ -66,12 +70,27 @@ def _unpause(machine: VirtualMachine, instance: VirtualMachineInstance | None, f
     return _paused(_running(machine, instance, "unpause"), "false")
 
 
+def _suspend(machine: VirtualMachine, instance: VirtualMachineInstance | None, fresh: str) -> Wish:
+    if machine.spec.suspended:
+        return NOTHING_TO_DO
+    running = _running(machine, instance, "suspend")
+    if why := why_never(running.spec):
+        raise Impossible(f"VirtualMachine {machine.name} cannot be suspended: {why}")
+    return Wish({"metadata": {"uid": machine.uid}, "spec": {"suspended": True}})
+
+
+def _resume(machine: VirtualMachine, instance: VirtualMachineInstance | None, fresh: str) -> Wish:
+    return Wish({"metadata": {"uid": machine.uid}, "spec": {"suspended": None}}) if machine.spec.suspended else NOTHING_TO_DO
+
+
 _WISHES: dict[Verb, Callable[[VirtualMachine, VirtualMachineInstance | None, str], Wish]] = {
     "start": _start,
     "stop": _stop,
     "restart": _restart,
     "pause": _pause,
     "unpause": _unpause,
+    "suspend": _suspend,
+    "resume": _resume,
 }
 
 

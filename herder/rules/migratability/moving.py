@@ -6,9 +6,11 @@ It is recorded on the instance at its start and never chosen anew, so that going
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from herder.api import labels
 from herder.api.core import Node
+from herder.api.guest import Started
 from herder.api.kinds.instance import StartedCPU
 from herder.api.meta import NodeSelectorRequirement as Requirement
 from herder.rules.migratability.profile import profile_of
@@ -32,6 +34,17 @@ def target_requirements(cpu: StartedCPU) -> tuple[Requirement, ...]:
     has = [Requirement(key=key, operator="In", values=("true",)) for key in sorted(needs(cpu))]
     others = [vendor for vendor in VENDORS if cpu.vendor and vendor != cpu.vendor]
     return (*has, *(Requirement(key=labels.CPU_VENDOR + vendor, operator="DoesNotExist") for vendor in others))
+
+
+def same_kind_of_node(started: Started) -> list[dict[str, Any]]:
+    """A guest goes on only in the same kind of machine. As further tests of a required node affinity."""
+    runtime = [Requirement(key=labels.RUNTIME, operator="In", values=(started.runtime,))] if started.runtime else []
+    cpu = target_requirements(started.cpu) if started.cpu is not None else ()
+    return [_written(one) for one in (*runtime, *cpu)]
+
+
+def _written(test: Requirement) -> dict[str, Any]:
+    return {"key": test.key, "operator": test.operator, **({"values": list(test.values)} if test.values else {})}
 
 
 def missing(cpu: StartedCPU, node: Node) -> tuple[str, ...]:

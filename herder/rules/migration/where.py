@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from herder.api import labels, reasons
+from herder.api import reasons
 from herder.api.core import Node
 from herder.api.guest import Started
 from herder.api.kinds import VirtualMachineInstance
 from herder.api.kinds.migration import VirtualMachineInstanceMigrationSpec
-from herder.api.meta import NodeSelectorRequirement
-from herder.rules.migratability.moving import nobody_has, target_requirements
+from herder.rules.migratability.moving import nobody_has, same_kind_of_node
 from herder.rules.placement import Snapshot
 from herder.rules.targets import Added, Asked, Impossible, asked_of, constrained, impossible
 
@@ -66,21 +65,6 @@ def no_node_ever(
         return found
     lacking = nobody_has(status.cpu, (node for node in nodes() if node.name != status.node_name))
     return msgspec.structs.replace(found, message=f"{found.message}; {lacking}") if lacking else found
-
-
-def same_kind_of_node(started: Started) -> list[Document]:
-    """A guest goes on only in the same kind of machine."""
-    runtime = [_is(labels.RUNTIME, started.runtime)] if started.runtime else []
-    cpu = target_requirements(started.cpu) if started.cpu is not None else ()
-    return [*runtime, *(_written(one) for one in cpu)]
-
-
-def _written(test: NodeSelectorRequirement) -> Document:
-    return {"key": test.key, "operator": test.operator, **({"values": list(test.values)} if test.values else {})}
-
-
-def _is(key: str, value: str) -> Document:
-    return {"key": key, "operator": "In", "values": [value]}
 
 
 def _rather_not(affinity: Document, crowded: tuple[str, ...]) -> Document:

@@ -114,6 +114,24 @@ def growing_problem(
     return ""
 
 
+def saving_problem(
+    pod: Pod, definition: ImportDefinition, volume: PersistentVolume | None, claim: PersistentVolumeClaim | None
+) -> str:
+    """Why no memory is saved into the volume by this pod; empty where it is. Whose memory it is the node knows by itself: of a
+    guest of the very instance that the pod belongs to."""
+    owner = pod.controller
+    if owner is None or (owner.api_version, owner.kind) != (registry.INSTANCE.api_version, registry.INSTANCE.kind):
+        return f"pod {pod.name} has no VirtualMachineInstance as its controller: memory is saved for nobody else"
+    mounted = [one.persistent_volume_claim.claim_name for one in pod.spec.volumes or () if one.persistent_volume_claim is not None]
+    if volume is None or claim is None or not is_bound(claim, volume):
+        return f"PersistentVolume {definition.volume} is not bound to a claim that is bound to it"
+    if claim.namespace != pod.namespace or claim.name not in mounted:
+        return f"PersistentVolumeClaim {claim.namespace}/{claim.name} is not mounted by pod {pod.name}"
+    if not is_ours(volume) or definition.capacity > requested(claim):
+        return f"PersistentVolume {volume.name} was not made by our provisioner, or is smaller than the pod says"
+    return ""
+
+
 def _target_problem(volume: DataVolume, claim: PersistentVolumeClaim | None, target: PersistentVolume | None) -> str:
     if claim is None or claim.controller_uid != volume.uid:
         return f"PersistentVolumeClaim {volume.name} is not there, or not of DataVolume {volume.name}"

@@ -43,11 +43,13 @@ class Witness:
     def _look(self) -> None:
         while not self._over.wait(LOOK_EVERY):
             for log in self._data.glob("nodes/*/guests/*/console.log"):
-                if log.parent.name not in self._said:
-                    # Not whole yet, or gone again: the next look will tell.
-                    with suppress(OSError, json.JSONDecodeError):
+                # Not whole yet, or gone again: the next look will tell.
+                with suppress(OSError, json.JSONDecodeError):
+                    # A pod that is tried once more has a new console in the same place.
+                    console = f"{log.parent.name}/{log.stat().st_ino}"
+                    if console not in self._said:
                         known = json.loads((log.parent / "guest.json").read_bytes())
-                        self._said[log.parent.name] = known["definition"]["instance"]["name"], log.open("rb")
+                        self._said[console] = known["definition"]["instance"]["name"], log.open("rb")
 
     def close(self) -> None:
         self._over.set()
@@ -87,8 +89,9 @@ class Counters:
         self.up = self._start(self.up.port, *options)
         self.up.wait_ready()
 
-    async def make(self, name: str, settings: str, **spec: Any) -> None:
+    async def make(self, name: str, settings: str, memory: str = "64Mi", **spec: Any) -> None:
         document = machine(name, settings, terminationGracePeriodSeconds=5, **spec)
+        document["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": memory}
         # Little: ten of them shall find room on a third of two processors.
         document["spec"]["template"]["spec"]["domain"]["resources"] = {"requests": {"cpu": "20m"}}
         (await self.api.create(MACHINES, document, HERE)).ok  # noqa: B018
@@ -149,9 +152,11 @@ def processes_in(folder: Path) -> list[Path]:
 
 
 @asynccontextmanager
-async def counters(folder: Path, guest: Path, nodes: int, *, tireless: bool = False) -> AsyncGenerator[Counters]:
+async def counters(
+    folder: Path, guest: Path, nodes: int, *, tireless: bool = False, settings: tuple[str, ...] = ()
+) -> AsyncGenerator[Counters]:
     def start(port: int | None = None, *options: str) -> Up:
-        return Up(folder, *(options or ("--runtime", "qemu")), nodes=nodes, tireless=tireless, port=port)
+        return Up(folder, *(options or ("--runtime", "qemu", *settings)), nodes=nodes, tireless=tireless, port=port)
 
     up = start().wait_ready()
     witness = Witness(up.data)

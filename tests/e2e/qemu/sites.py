@@ -24,10 +24,11 @@ ADDRESSES = {"left": "127.0.0.2", "right": "127.0.0.3"}
 
 
 class Machine:
-    def __init__(self, folder: Path, name: str, kubeconfig: Path, *options: str) -> None:
+    def __init__(self, folder: Path, name: str, kubeconfig: Path, *options: str, storage: Path | None = None) -> None:
+        """`storage`: a folder that others see, too."""
         self.name = name
-        self.storage = folder / name / "storage"
-        self.storage.mkdir(parents=True)
+        self.storage = storage or folder / name / "storage"
+        self.storage.mkdir(parents=True, exist_ok=storage is not None)
         self._log = folder / f"{name}.log"
         command = [str(find_program()), "node", "--kubeconfig", str(kubeconfig), "--name", name, "--runtime", "qemu"]
         self.agent = Candidate([*command, "--storage", str(self.storage), "--address", ADDRESSES[name], *options], self._log)

@@ -156,24 +156,3 @@ async def test_a_guest_of_another_kind_is_refused(node: Node, guest: Path) -> No
     ):
         with pytest.raises(Refused, match=why):
             await node.runtime.prepare_incoming(order(guest, incoming=msgspec.structs.replace(started, **change)), "m")
-
-
-async def test_it_is_saved_to_a_file_and_goes_on_from_there(node: Node, other: Node, guest: Path, tmp_path: Path) -> None:
-    first = await node.start(LOAD, memory="80Mi")
-    await node.ticked(first, 5)
-    await node.runtime.save(first, tmp_path / "memory")
-    assert node.status(first).state == "Paused"
-    second = order(guest, LOAD)
-    await other.runtime.restore(second, tmp_path / "memory")
-    assert other.status(second.guest).state == "Running"
-    assert other.status(second.guest).started == node.status(first).started
-    await other.ticked(second.guest, 10)
-    await assert_one_guest_said((node, first), (other, second.guest))
-    assert [path.name for path in tmp_path.glob("*memory*")] == ["memory"]
-
-
-async def test_a_file_that_holds_no_memory_is_refused(node: Node, guest: Path, tmp_path: Path) -> None:
-    (tmp_path / "nonsense").write_bytes(b"nonsense" * 10000)
-    with pytest.raises(Refused, match="nonsense holds no saved memory"):
-        await node.runtime.restore(order(guest), tmp_path / "nonsense")
-    assert node.runtime.guests() == []

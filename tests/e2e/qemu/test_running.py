@@ -40,6 +40,20 @@ async def test_what_it_was_started_as_is_told(node: Node, accelerator: str) -> N
     assert node.status(guest).started_at is not None
 
 
+async def test_what_a_guest_takes_of_its_node_is_told(node: Node) -> None:
+    busy, paused = await node.start("rate=50 dirty=64M/s"), await node.start(spec={"startStrategy": "Paused"})
+    await node.ticked(busy, 5)
+    first, idle = node.runtime.usage(busy), node.runtime.usage(paused)
+    await node.ticked(busy, 60)
+    after, still = node.runtime.usage(busy), node.runtime.usage(paused)
+    assert first is not None and after is not None and idle is not None and still is not None
+    assert after.cpu_seconds - first.cpu_seconds > 0.1
+    assert still.cpu_seconds - idle.cpu_seconds < 0.1
+    assert after.memory_bytes > idle.memory_bytes > 1 << 20
+    await node.runtime.remove(busy)
+    assert node.runtime.usage(busy) is None
+
+
 async def test_starting_twice_is_starting_once(node: Node, guest: Path) -> None:
     wanted = order(guest)
     await asyncio.gather(node.runtime.start(wanted), node.runtime.start(wanted))

@@ -65,7 +65,7 @@ async def _people(simulation: Simulation, ledger: Ledger, dice: random.Random) -
     """What they do until the storm is over, and how they want each machine to be in the end."""
     person = simulation.client()
     for name in MACHINES:
-        await _try(person, scenario.make("Always", name, simulated={"boot": "2s", "shutdown": "1s"}))
+        await attempt(person, scenario.make("Always", name, simulated={"boot": "2s", "shutdown": "1s"}))
     while simulation.loop.time() < LASTS:
         await asyncio.sleep(dice.uniform(0.5, 25.0))
         name = dice.choice(MACHINES)
@@ -75,13 +75,13 @@ async def _people(simulation: Simulation, ledger: Ledger, dice: random.Random) -
             await _fence(simulation, ledger, person, dice.choice(NODE_NAMES))
         elif doing == "delete node":
             # Its agent may live: then it ends its guests first.
-            await _try(person, _delete_node(dice.choice(NODE_NAMES)), once=True)
+            await attempt(person, _delete_node(dice.choice(NODE_NAMES)), once=True)
         else:
-            await _try(person, _STEPS[doing](name), once=True)
+            await attempt(person, _STEPS[doing](name), once=True)
     wanted = {name: dice.choice(("Always", "Halted")) for name in MACHINES}
     for name, strategy in wanted.items():
-        await _try(person, scenario.change(strategy, name))
-        await _try(person, scenario.pause("false", name), once=True)
+        await attempt(person, scenario.change(strategy, name))
+        await attempt(person, scenario.pause("false", name), once=True)
     return wanted
 
 
@@ -92,7 +92,7 @@ async def _fence(simulation: Simulation, ledger: Ledger, person: Client, name: s
     machine.crash("fenced")
     ledger.forget(name)
 
-    await _try(person, _delete_node(name))
+    await attempt(person, _delete_node(name))
     await asyncio.sleep(20.0)
     machine.restarts = True
     machine.start()
@@ -120,7 +120,7 @@ _STEPS = {
 }
 
 
-async def _try(person: Client, step: Step, *, once: bool = False) -> None:
+async def attempt(person: Client, step: Step, *, once: bool = False) -> None:
     """People are patient with a server that is away; what is not there cannot be restarted or paused, and they leave it at that."""
     while True:
         with contextlib.suppress(KubeError, AssertionError):

@@ -115,6 +115,7 @@ def after(verb: Verb, child: Json | None = None, annotations: Json | None = None
         ("start", "Paused", True),
         ("start", "Starting", False),
         ("stop", "Stopped", True),
+        ("stop", "Suspended", True),
         ("stop", "Stopping", False),
         ("stop", "ErrorUnschedulable", False),
         ("pause", "Paused", True),

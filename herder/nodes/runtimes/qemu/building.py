@@ -22,8 +22,18 @@ from herder.nodes.runtimes.qemu.command import ConsoleFiles, Fittings, Image, co
 from herder.nodes.runtimes.qemu.facts import Facts, can_type
 from herder.nodes.runtimes.qemu.files import write_whole, writing_whole
 from herder.nodes.runtimes.qemu.images import open_image
+from herder.nodes.runtimes.qemu.memory_file import files_of, paths_of
 from herder.nodes.runtimes.qemu.process import RunAs
-from herder.nodes.runtimes.qemu.record import AGENT_SOCKET, CONSOLE_INPUT, CONSOLE_LOG, QEMU_LOG, QMP_SOCKET, Folder, Record
+from herder.nodes.runtimes.qemu.record import (
+    AGENT_SOCKET,
+    CONSOLE_INPUT,
+    CONSOLE_LOG,
+    QEMU_LOG,
+    QMP_SOCKET,
+    Folder,
+    ReadRecord,
+    Record,
+)
 
 # Ports that an unprivileged user may not have are found this much further up.
 MOVED_UP = 40000
@@ -49,7 +59,6 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     child: subprocess.Popen[bytes]
     qmp: socket.socket
     record: Record
-    memory: int | None = None  # number of the descriptor in QEMU
 
 
 def build(plan: Plan, folder: Folder) -> Built:
@@ -72,7 +81,7 @@ def build(plan: Plan, folder: Folder) -> Built:
     except OSError:
         abandon(child, connection)
         raise
-    return Built(child=child, qmp=connection, record=record, memory=fittings.memory)
+    return Built(child=child, qmp=connection, record=record)
 
 
 def abandon(child: subprocess.Popen[bytes], connection: socket.socket) -> None:
@@ -99,7 +108,18 @@ def _record(plan: Plan, fittings: Fittings, shape: dict[str, str]) -> Record:
         not_migratable_because=plan.blueprint.not_migratable_because,
         incoming=plan.incoming or plan.memory is not None,
         shape=shape,
+        resumed=plan.memory is not None,
+        not_resumed_because=plan.order.not_resumed_because,
+        reads=_reads(plan, fittings),
+        disks=paths_of(plan.order.volumes),
+        files=files_of(plan.order.volumes),
     )
+
+
+def _reads(plan: Plan, fittings: Fittings) -> ReadRecord | None:
+    if plan.memory is None or fittings.memory is None:
+        return None
+    return ReadRecord(path=str(plan.memory), descriptor=fittings.memory)
 
 
 def _fit(plan: Plan, folder: Folder, opened: contextlib.ExitStack) -> Fittings:

@@ -10,6 +10,7 @@ from herder.nodes.runtimes.base import Host, HostCPU
 BASELINE = "qemu64"
 # Earlier ones forget pages that were written to after their first copy, without KVM.
 MIGRATES_SINCE = (8, 2)
+SAVES_SINCE = (8, 2)
 # Earlier ones have no option for where a console that goes to a file is typed to.
 TYPES_SINCE = (8, 1)
 
@@ -53,6 +54,13 @@ def cannot_migrate(facts: Facts) -> str:
     return f"QEMU {facts.version} loses memory when it migrates a guest without KVM; 8.2 or newer does not"
 
 
+def cannot_save_memory(facts: Facts) -> str:
+    """Earlier ones know no files to migrate to."""
+    if number(facts.version) >= SAVES_SINCE:
+        return ""
+    return f"QEMU {facts.version} cannot save the memory of a guest to a file; 8.2 or newer can"
+
+
 def can_type(facts: Facts) -> bool:
     return number(facts.version) >= TYPES_SINCE
 
@@ -78,6 +86,6 @@ def describe(facts: Facts) -> Host:
         cpu=cpu,
         machine_types=tuple(sorted(set(facts.machine_types.values()))),
         cannot_migrate=cannot_migrate(facts),
-        can_save_memory=number(facts.version) >= MIGRATES_SINCE,
+        cannot_save_memory=cannot_save_memory(facts),
         cannot_post_copy=facts.cannot_post_copy,
     )

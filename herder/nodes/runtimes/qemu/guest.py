@@ -30,6 +30,7 @@ LAST_WORDS_WITHIN = 1.0
 # How QEMU names what the machine does, where it is not over.
 STANDING = ("paused", "prelaunch", "suspended", "io-error", "watchdog", "debug", "save-vm", "restore-vm")
 NO_ROOM = "the node's storage is full: the guest stands still, and goes on when there is room"
+SAVING = "its memory is being saved: it stands still meanwhile"
 # Given away, or about to be.
 LEAVING = ("finish-migrate", "postmigrate")
 _TAIL = 2000
@@ -45,7 +46,6 @@ class Guest:
         self.process: Process | None = None
         self.qmp: QMP | None = None
         self.has_memory = not record.incoming or record.started_at is not None
-        self.memory_descriptor: int | None = None
         self.waits_at = ""  # where the source of an incoming guest finds it
         self.no_post_copy = ""  # why it cannot come by post-copy, although that is allowed
         self.move: Move | None = None
@@ -71,6 +71,8 @@ class Guest:
             addresses=(self.record.address,) if self.record.address else (),
             not_migratable_because=self.record.not_migratable_because,
             has_memory=self.record.incoming and self.has_memory,
+            resumed=self.record.resumed and self.record.started_at is not None,
+            not_resumed_because=self.record.not_resumed_because,
         )
 
     @property
@@ -152,6 +154,9 @@ class Guest:
         self.state, self.message, self.reason = state, message, reason
         self._changed()
 
+    def shows_that_it_is_saved(self) -> None:
+        self.become("Paused", SAVING, reasons.SAVING_MEMORY)
+
     @property
     def waits_for_room(self) -> bool:
         """It stands still because there is none, and not because anybody wants it to."""
@@ -218,6 +223,8 @@ class Guest:
             self.become("Running")
         elif word == "inmigrate" or (self.state == "Incoming" and word in STANDING):
             self.become("Incoming")
+        elif self.record.saving is not None and word in (*STANDING, *LEAVING):
+            self.shows_that_it_is_saved()
         elif word in STANDING:
             # Of all that can happen to a disk only its end stops the guest (`werror` in command.py).
             waits = word == "io-error" or self.record.no_room
@@ -226,8 +233,6 @@ class Guest:
             self.end("ShutDown", reasons.GUEST_SHUT_DOWN)
         elif word in ("guest-panicked", "internal-error"):
             self.end("Crashed", reasons.GUEST_CRASHED, "the guest's kernel panicked" if word == "guest-panicked" else "KVM gave up")
-        elif word in LEAVING and self.record.saved:
-            self.become("Paused")
         elif word == "postmigrate":
             self.end("HandedOver", "", leave=True)
 

@@ -51,6 +51,20 @@ class MoveRecord(msgspec.Struct, frozen=True, kw_only=True):
     progress: MigrationProgress | None = None
 
 
+class SavingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Durable before the guest is stopped: whoever finds it knows why it stands still, and whether it is to go on."""
+
+    path: str
+    ran: bool
+
+
+class ReadRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that it goes on from, until nobody holds that any more: it is as large as the guest."""
+
+    path: str
+    descriptor: int  # number of it in QEMU, and of the set that it is in
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     definition: GuestDefinition
     started: Started
@@ -64,8 +78,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     # What another side must have alike.
     shape: dict[str, str] = msgspec.field(default_factory=dict)
     move: MoveRecord | None = None
-    # Its memory is in a file: it stands still for that reason, and was not handed over to anybody.
-    saved: bool = False
+    # It stands still because its memory is being saved.
+    saving: SavingRecord | None = None
+    # It went on from saved memory; or why it booted although it was to.
+    resumed: bool = False
+    not_resumed_because: str = ""
+    reads: ReadRecord | None = None
+    # Of its volumes: where its disks are, and digests of what small disks were made of.
+    disks: dict[str, str] = msgspec.field(default_factory=dict)
+    files: dict[str, str] = msgspec.field(default_factory=dict)
     # It took room that was not there, and stands still until there is some.
     no_room: bool = False
     outcome: Outcome | None = None

@@ -12,11 +12,12 @@ import msgspec
 import structlog
 
 from herder.api import reasons
+from herder.api.guest import SavedGuest
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
 from herder.kit import tasks
-from herder.nodes.runtimes.base import Busy, Console, GuestStatus, Host, Moved, Order, Refused, named_shape
+from herder.nodes.runtimes.base import Busy, Console, GuestStatus, Host, Moved, Order, Refused, Unfit, Usage, named_shape
 from herder.nodes.runtimes.qemu import building, channels, facts, probes, resizing, saving, trimming
 from herder.nodes.runtimes.qemu.adopting import adopt_all
 from herder.nodes.runtimes.qemu.blueprint import draw
@@ -25,11 +26,13 @@ from herder.nodes.runtimes.qemu.channels import Channels
 from herder.nodes.runtimes.qemu.console import FileConsole, read_log
 from herder.nodes.runtimes.qemu.facts import Facts, can_type
 from herder.nodes.runtimes.qemu.guest import Guest
+from herder.nodes.runtimes.qemu.memory_file import Head, MemoryFile, difference, states_of
 from herder.nodes.runtimes.qemu.moving import Move
 from herder.nodes.runtimes.qemu.process import Process, RunAs
 from herder.nodes.runtimes.qemu.qmp import QMPError
 from herder.nodes.runtimes.qemu.record import CONSOLE_LOG, QEMU_LOG, Folder, MoveRecord
 from herder.nodes.runtimes.qemu.room import Room
+from herder.nodes.runtimes.qemu.usage import usage_of
 from herder.nodes.runtimes.qemu.wire import Wire
 
 log = structlog.get_logger()
@@ -66,7 +69,13 @@ class QemuRuntime:
             self._guests[guest.folder.guest] = guest
             if guest.state == "Running" and guest.record.started_at is None:
                 guest.settle(started_at=self._world.now())
+            if guest.record.reads is not None and guest.record.started_at is not None:
+                guest.background(saving.let_go(guest))
         self._trimming = tasks.keep_running(trimming.keep_short(self._logs), "shortening of logs")
+
+    @property
+    def forgets(self) -> bool:
+        return False
 
     async def room(self, *, short: bool, back: bool) -> None:
         """Of the storage: so little is left that nobody may take more of it; or there is enough again."""
@@ -114,6 +123,11 @@ class QemuRuntime:
         found = self._guests.get(guest)
         return found.status if found is not None else None
 
+    def usage(self, guest: str) -> Usage | None:
+        """While we watch the process, its number is nobody else's."""
+        found = self._guests.get(guest)
+        return usage_of(found.process.pid) if found is not None and found.process is not None else None
+
     async def start(self, order: Order) -> None:
         if order.guest not in self._guests:
             await self._once(self._plan(order))
@@ -159,11 +173,15 @@ class QemuRuntime:
 
     async def resume(self, guest: str) -> None:
         found = self._running(guest)
-        if found is None or not (found.state == "Paused" or (found.state == "Incoming" and found.has_memory)):
+        if (
+            found is None
+            or found.record.saving is not None
+            or not (found.state == "Paused" or (found.state == "Incoming" and found.has_memory))
+        ):
             return
         before = found.record
         since = before.started_at or self._world.now()
-        found.record = msgspec.structs.replace(before, started_at=since, saved=False, no_room=False)
+        found.record = msgspec.structs.replace(before, started_at=since, no_room=False)
         try:
             await found.control.do("cont")
         except QMPError as problem:
@@ -204,6 +222,9 @@ class QemuRuntime:
         if self.description.cannot_migrate:
             raise Refused(reasons.RUNTIME_NOT_LIVE_MIGRATABLE, self.description.cannot_migrate)
         if (found := self._running(guest)) is not None:
+            if found.record.saving is not None:
+                # Not once it is saved, either: then there is nobody to move.
+                raise Refused(reasons.NOT_LIVE_MIGRATABLE, "its memory is being saved")
             async with found.leaving:
                 if _may_leave(found, migration):
                     await self._begin(found, migration, await self._channels.connect(found, address), settings)
@@ -237,27 +258,77 @@ class QemuRuntime:
             with contextlib.suppress(QMPError):
                 await found.move.start_post_copy()
 
-    async def save(self, guest: str, path: Path) -> None:
-        if not self.description.can_save_memory:
-            raise Refused(reasons.CANNOT_SAVE_MEMORY, f"QEMU {self._facts.version} cannot save memory to a file; 8.2 or newer can")
-        found = self._running(guest)
-        if found is None:
-            raise Refused(reasons.CANNOT_SAVE_MEMORY, "the guest does not run")
-        await saving.save(found, path)
+    async def save(self, guest: str, instance: str, path: Path | None, told: Callable[[int, int], None]) -> SavedGuest:
+        if self.description.cannot_save_memory:
+            raise Refused(reasons.CANNOT_SAVE_MEMORY, self.description.cannot_save_memory)
+        found = self._guests.get(guest)
+        if found is None or found.record.definition.instance.uid != instance:
+            raise Refused(reasons.SAVE_FAILED, "there is no guest of that instance in this pod")
+        assert path is not None, "real memory has a place"
+        return await saving.save(found, path, self._facts.version, told)
 
-    async def restore(self, order: Order, path: Path) -> None:
-        if order.guest in self._guests:
-            return
-        started = saving.started_of(path)
-        definition = msgspec.structs.replace(order.definition, incoming=started)
-        same = msgspec.structs.replace(order, definition=definition)
-        guest = await self._once(self._plan(same, memory=path))
-        assert guest.memory_descriptor is not None, "it was started with the file"
-        await saving.load(guest, guest.memory_descriptor)
-        if order.definition.spec.start_strategy == "Paused":
-            await self.pause(order.guest)
+    async def go_on(self, guest: str) -> None:
+        if (found := self._running(guest)) is not None and not found.leaving.locked():
+            async with found.leaving:
+                await saving.go_on(found)
+
+    async def restore(self, order: Order, path: Path | None) -> None:
+        assert path is not None, "real memory has a place"
+        known = self._guests.get(order.guest)
+        if known is not None and known.state == "Incoming":
+            await self._go_on_restoring(order, known, path)
+        elif known is None:
+            await self._restore(order, path)
+
+    async def _go_on_restoring(self, order: Order, guest: Guest, path: Path) -> None:
+        """What an agent has begun that is not there any more. What it had not read to its end nobody can read again: it was used.
+        Unless it had not yet begun."""
+        if guest.has_memory:
+            return await self._run_restored(guest)
+        await self.remove(order.guest)
+        if not path.exists():
+            raise Unfit("the node was interrupted while it read the memory that was saved")
+        return await self._restore(order, path)
+
+    async def _restore(self, order: Order, path: Path) -> None:
+        file = MemoryFile(path)
+        head = await asyncio.to_thread(file.head)
+        started = msgspec.structs.replace(order.definition, incoming=self._head_of(order, head).saved.started)
+        try:
+            plan = self._plan(msgspec.structs.replace(order, definition=started), memory=path)
+        except Refused as refusal:
+            raise Unfit(str(refusal)) from None
+        guest = await self._once(plan)
+        try:
+            disks = await asyncio.to_thread(states_of, guest.record.disks)
+            if why := difference(head, guest.record.shape, guest.record.files, disks):
+                raise Unfit(why)
+            await asyncio.to_thread(file.use)
+            await saving.load(guest)
+        except Unfit:
+            await self.remove(order.guest)
+            raise
+        await self._run_restored(guest)
+
+    def _head_of(self, order: Order, head: Head) -> Head:
+        """Of that very guest: what an order says of it is not enough."""
+        owner, source = order.definition.instance, order.definition.memory
+        if source is None or head.guest != source.pod or head.instance != f"{owner.namespace}/{owner.name}":
+            raise Unfit(f"the memory that was saved is of another guest ({head.instance})")
+        return head
+
+    async def _run_restored(self, guest: Guest) -> None:
+        definition = guest.record.definition
+        stood = definition.memory is not None and definition.memory.saved.paused
+        if stood or definition.spec.start_strategy == "Paused":
+            await self.pause(guest.folder.guest)
         else:
-            await self.resume(order.guest)
+            await self.resume(guest.folder.guest)
+        await saving.let_go(guest)
+
+    async def discard_memory(self, path: Path | None) -> None:
+        if path is not None:
+            await asyncio.to_thread(MemoryFile(path).discard)
 
     def has_open(self, path: Path) -> bool:
         """Whether a guest here has this disk, or is being started and may have it soon."""
@@ -352,7 +423,6 @@ class QemuRuntime:
         """The guest, and why it did not start, where it did not."""
         guest = Guest(folder, built.record, self._tell(folder.guest))
         guest.process = self._booting[folder.guest] = _watched(built)
-        guest.memory_descriptor = built.memory
         if folder.guest in self._unwanted:
             guest.process.kill()
         try:
@@ -379,6 +449,8 @@ def _watched(built: Built) -> Process:
 
 def _may_leave(guest: Guest, migration: str) -> bool:
     """Not twice by the same migration, whatever became of it; and by one at a time."""
+    if guest.record.saving is not None:
+        raise Refused(reasons.NOT_LIVE_MIGRATABLE, "its memory is being saved")
     if guest.move is None:
         return not guest.ended
     last = guest.move.moved

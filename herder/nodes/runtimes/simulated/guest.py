@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
-
-import msgspec
 
 from herder.api import reasons
 from herder.api.guest import ENDED, GuestState, Started
-from herder.nodes.runtimes.base import GuestStatus, Order
+from herder.nodes.runtimes.base import GuestStatus, Order, Usage
 from herder.nodes.runtimes.simulated.settings import Settings
-
-
-class SavedMemory(msgspec.Struct, frozen=True):
-    """What a file of saved memory holds: how long the guest had run."""
-
-    ran: float
 
 
 class Guest:
@@ -39,9 +30,13 @@ class Guest:
         self.has_memory = False
         self.gone = False
         self.held = False
+        # It stood still by its owner's wish when it was saved.
+        self.stood = False
+        self.resumed = False
         self._now = now
         self._changed = changed
         self._ran = 0.0
+        self._ran_elsewhere = 0.0
         self._runs_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -54,6 +49,8 @@ class Guest:
             started=self.started,
             started_at=self.started_at,
             has_memory=self.has_memory,
+            resumed=self.resumed,
+            not_resumed_because=self.order.not_resumed_because,
         )
 
     @property
@@ -69,6 +66,14 @@ class Guest:
     def ran(self) -> float:
         """Seconds that it has run, without those in which it stood still."""
         return self._ran + (self._loop_time() - self._runs_since if self._runs_since is not None else 0.0)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it took elsewhere, before it came, was counted there."""
+        if self.ended or self.state == "Preparing" or not self.has_memory:
+            return None
+        load = self.settings
+        return Usage(load.cpu.until(self.ran) - load.cpu.until(self._ran_elsewhere), int(load.memory.at(self.ran)))
 
     def boot(self, *, paused: bool) -> None:
         self.write(f"boot {self.order.definition.instance.uid}")
@@ -94,6 +99,28 @@ class Guest:
         self._runs_since = None
         self._cancel()
         self._become(state)
+
+    def say(self, reason: str, message: str) -> None:
+        """Why it is as it is."""
+        self.reason, self.message = reason, message
+        self._changed()
+
+    def go_on(self, *, runs: bool) -> None:
+        """It is not saved after all."""
+        if self.ended or self.gone:
+            return
+        self.reason = self.message = ""
+        if runs:
+            self.run()
+        else:
+            self.stand_still()
+
+    def resume_with(self, ran: float, now: float, *, runs: bool) -> None:
+        """From memory that was saved."""
+        self.received(ran)
+        self.resumed = True
+        self.started_at = now
+        self.go_on(runs=runs)
 
     def hold(self) -> None:
         """Stopped for the last page of its memory, without a word: it is over in a moment, or goes on."""
@@ -125,11 +152,7 @@ class Guest:
 
     def received(self, ran: float) -> None:
         """Its memory, and with it how long it has run: it goes on from there."""
-        self._ran = ran
-        self.has_memory = True
-
-    def restore(self, path: Path) -> None:
-        self._ran = msgspec.json.decode(path.read_bytes(), type=SavedMemory).ran
+        self._ran = self._ran_elsewhere = ran
         self.has_memory = True
 
     def write(self, line: str) -> None:

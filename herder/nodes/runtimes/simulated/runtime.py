@@ -8,16 +8,29 @@ from pathlib import Path
 import msgspec
 
 from herder.api import reasons
-from herder.api.guest import Started
+from herder.api.guest import SavedGuest, Started
 from herder.api.kinds.domain import CPUFeature
 from herder.api.kinds.instance import StartedCPU
 from herder.api.kinds.migration_state import PolicySettings
 from herder.api.kinds.probes import Probe
 from herder.api.world import World
-from herder.nodes.runtimes.base import Console, GuestStatus, Host, HostCPU, Moved, MoveState, Order, Refused, named_shape
-from herder.nodes.runtimes.simulated import copying
+from herder.nodes.runtimes.base import (
+    Busy,
+    Console,
+    GuestStatus,
+    Host,
+    HostCPU,
+    Moved,
+    MoveState,
+    Order,
+    Refused,
+    Unfit,
+    Usage,
+    named_shape,
+)
+from herder.nodes.runtimes.simulated import copying, saving
 from herder.nodes.runtimes.simulated.console import LogReader, SimulatedConsole
-from herder.nodes.runtimes.simulated.guest import Guest, SavedMemory
+from herder.nodes.runtimes.simulated.guest import Guest
 from herder.nodes.runtimes.simulated.moving import Move, Moves
 from herder.nodes.runtimes.simulated.network import Network
 from herder.nodes.runtimes.simulated.settings import settings_of
@@ -49,11 +62,14 @@ class SimulatedRuntime:
         self._moved: dict[str, Moved] = {}
         self._changed: Callable[[str], None] = lambda guest: None
 
-    def have(self, cpu: HostCPU | None, cannot_post_copy: str = "") -> None:
+    def have(self, cpu: HostCPU | None, cannot_post_copy: str = "", cannot_save_memory: str = "") -> None:
         """For guests that are started, or come, from now on: another processor, where it is not None; and why they cannot come by
-        post-copy, where they cannot."""
+        post-copy, or be suspended, where they cannot."""
         self.description = msgspec.structs.replace(
-            self.description, cpu=cpu or self.description.cpu, cannot_post_copy=cannot_post_copy
+            self.description,
+            cpu=cpu or self.description.cpu,
+            cannot_post_copy=cannot_post_copy,
+            cannot_save_memory=cannot_save_memory,
         )
 
     async def open(self, changed: Callable[[str], None]) -> None:
@@ -65,6 +81,10 @@ class SimulatedRuntime:
         for guest in self._guests.values():
             guest.vanish()
 
+    @property
+    def forgets(self) -> bool:
+        return True
+
     async def host(self) -> Host:
         return self.description
 
@@ -74,6 +94,10 @@ class SimulatedRuntime:
     def status(self, guest: str) -> GuestStatus | None:
         found = self._guests.get(guest)
         return found.status if found is not None else None
+
+    def usage(self, guest: str) -> Usage | None:
+        found = self._guests.get(guest)
+        return found.usage if found is not None else None
 
     async def start(self, order: Order) -> None:
         if order.guest in self._guests:
@@ -197,20 +221,33 @@ class SimulatedRuntime:
             move.guest.stand_still("HandedOver")
             move.arrival.arrived(ran=ran, whole=False)
 
-    async def save(self, guest: str, path: Path) -> None:
-        found = self._guests[guest]
-        if found.settings.fails_at == "save":
-            raise Refused(reasons.CANNOT_SAVE_MEMORY, "its memory could not be saved, as it was told to")
-        if found.state == "Running":
-            found.stand_still()
-        path.write_bytes(msgspec.json.encode(SavedMemory(found.ran)))
+    async def save(self, guest: str, instance: str, path: Path | None, told: Callable[[int, int], None]) -> SavedGuest:
+        if self.description.cannot_save_memory:
+            raise Refused(reasons.CANNOT_SAVE_MEMORY, self.description.cannot_save_memory)
+        found = self._guests.get(guest)
+        if found is None or found.order.definition.instance.uid != instance:
+            raise Refused(reasons.SAVE_FAILED, "there is no guest of that instance in this pod")
+        if self._moves.find(guest) is not None or found.state == "Incoming":
+            raise Busy("the guest is on its way from one node to another")
+        return await saving.save(found, self.description.version, told)
 
-    async def restore(self, order: Order, path: Path) -> None:
+    async def go_on(self, guest: str) -> None:
+        """Whoever stands still to be saved is saved by this very process, and goes on where that ends."""
+
+    async def restore(self, order: Order, path: Path | None) -> None:
         if order.guest in self._guests:
             return
-        guest = self._guests[order.guest] = self._make(order)
-        guest.restore(path)
-        guest.run()
+        saved, ran = saving.memory_of(order, RUNTIME)
+        try:
+            self._check(saved.started)
+        except Refused as refusal:
+            raise Unfit(str(refusal)) from None
+        definition = msgspec.structs.replace(order.definition, incoming=saved.started)
+        guest = self._guests[order.guest] = self._make(msgspec.structs.replace(order, definition=definition))
+        guest.resume_with(ran, self._world.now(), runs=not saved.paused)
+
+    async def discard_memory(self, path: Path | None) -> None:
+        """Of what a simulated guest remembers nothing is kept here."""
 
     async def console(self, guest: str) -> Console:
         return SimulatedConsole(self._guests[guest])

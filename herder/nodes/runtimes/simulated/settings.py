@@ -11,6 +11,7 @@ from herder.api import reasons
 from herder.api.duration import parse_seconds
 from herder.api.quantity import parse_quantity
 from herder.nodes.runtimes.base import Refused
+from herder.nodes.runtimes.simulated.load import CPU_EXAMPLE, IDLE_CPU, IDLE_MEMORY, MEMORY_EXAMPLE, Curve, read_cpu, read_memory
 
 STEPS = ("start", "boot", "incoming", "migration", "save")
 
@@ -25,8 +26,11 @@ class Settings(msgspec.Struct, frozen=True):
     dies_after: float | None = None  # seconds from running until the liveness probe fails
     dirty_rate: int = 0  # bytes that the guest changes in a second
     working_set: int | None = None  # bytes that it changes over and over; all its memory when absent
+    save_bandwidth: int = 1 << 30  # bytes of memory that are saved in a second
+    cpu: Curve = IDLE_CPU  # processors that it uses, by how long it has run
+    memory: Curve = IDLE_MEMORY  # bytes that it uses, likewise
     fails_at: str = ""  # one of STEPS
-    fails_at_percent: int = 50  # of the copy, for `migration`
+    fails_at_percent: int = 50  # of the copy, for `migration` and `save`
 
 
 def settings_of(written: Mapping[str, str]) -> Settings:
@@ -91,6 +95,9 @@ KNOWN: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "dies-after": ("dies_after", _seconds, "60s"),
     "dirty-rate": ("dirty_rate", _bytes, "100Mi"),
     "working-set": ("working_set", _bytes, "256Mi"),
+    "save-bandwidth": ("save_bandwidth", _bytes, "100Mi"),
+    "cpu": ("cpu", read_cpu, CPU_EXAMPLE),
+    "memory": ("memory", read_memory, MEMORY_EXAMPLE),
     "fails-at": ("fails_at", _step, " or ".join(STEPS)),
     "fails-at-percent": ("fails_at_percent", _percent, '"50"'),
 }

@@ -1,7 +1,7 @@
 """A web server that misbehaves as it is told, and imports from it."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from herder.api import labels
+from herder.api import labels, reasons
 from herder.api.core import Pod
+from herder.api.guest import SavedGuest
 from herder.api.imports import ImportDefinition
 from herder.api.world import RealWorld
 from herder.nodes.imports import Imports, ImportSettings, StorageFolder
-from herder.nodes.imports.growing import OpenDisks
-from herder.nodes.runtimes.base import GuestStatus
+from herder.nodes.imports.work import LocalGuests
+from herder.nodes.runtimes.base import GuestStatus, Refused
 from herder.rules.plans import plain
 
 VOLUME = "pvc-00000000-0000-4000-8000-000000000001"
@@ -106,9 +107,12 @@ class NoGuests:
     async def resize(self, path: Path, size: int) -> None:
         pass
 
+    async def save(self, guest: str, instance: str, path: Path | None, told: Callable[[int, int], None]) -> SavedGuest:
+        raise Refused(reasons.SAVE_FAILED, "there is no guest here")
+
 
 class Importing:
-    def __init__(self, root: Path, *, allow_local: bool = True, guests: OpenDisks | None = None) -> None:
+    def __init__(self, root: Path, *, allow_local: bool = True, guests: LocalGuests | None = None) -> None:
         self.folder = StorageFolder(root)
         self.given = Given()
         settings = ImportSettings(allow_local=allow_local)

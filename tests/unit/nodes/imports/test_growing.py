@@ -14,12 +14,12 @@ from herder.nodes.imports.growing import lengthen
 from herder.nodes.runtimes.base import Busy, GuestStatus, Refused
 from herder.rules.disk_space import Space, parse_reserve
 from tests.engines.waiting import eventually
-from tests.unit.nodes.imports.site import MIB, VOLUME, Importing
+from tests.unit.nodes.imports.site import MIB, VOLUME, Importing, NoGuests
 
 GIB = 1024 * MIB
 
 
-class Guests:
+class Guests(NoGuests):
     """One that has the disk, and what its QEMU was told. It is busy so many times, and refuses where it shall."""
 
     def __init__(self) -> None:

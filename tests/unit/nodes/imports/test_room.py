@@ -4,15 +4,21 @@ import asyncio
 import gzip
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from herder.api.guest import SavedGuest, Started
+from herder.api.imports import ImportDefinition
 from herder.nodes.disk_space import DiskSpace
+from herder.nodes.imports import StorageFolder
+from herder.nodes.imports.failure import ImportFailed
+from herder.nodes.imports.saving import save_memory
 from herder.rules.disk_space import Space, parse_reserve
 from tests.engines.waiting import eventually
-from tests.unit.nodes.imports.site import MIB, OTHER, Importing, Site
+from tests.unit.nodes.imports.site import MIB, OTHER, VOLUME, Importing, Site
 from tests.unit.nodes.imports.test_filling import as_qcow2
 
 SIZE = 32 * MIB
@@ -122,3 +128,33 @@ async def test_a_disk_that_is_full_all_the_same_is_called_that(importing: Import
     importing.folder.space = DiskSpace(small, parse_reserve("0"), lambda folder: Space(1 << 40, 1 << 40))
     failed = await importing.run(capacity=64 * MIB, preallocate=True)
     assert (failed.reason, "No space left" in failed.message) == ("InsufficientStorage", True), failed
+
+
+class Guests:
+    """Whose memory is saved for as long as nobody lets them end."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.go = asyncio.Event()
+
+    async def save(self, guest: str, instance: str, path: Path | None, told: object) -> SavedGuest:
+        self.begun += 1
+        await self.go.wait()
+        return SavedGuest(started=Started())
+
+
+async def test_memory_that_is_saved_at_once_shares_the_room_that_there_is(small: Path) -> None:
+    """Each alone would fit: both together would take what is kept for the store."""
+    folder, guests = StorageFolder(small / "volumes", DiskSpace(small, parse_reserve("50%"))), Guests()
+
+    def saving(volume: str) -> Coroutine[Any, Any, SavedGuest]:
+        definition = ImportDefinition(action="save", volume=volume, capacity=SIZE // 3, guest="guest")
+        return save_memory(folder, definition, "instance", guests, lambda done, total: None, lambda why: None)
+
+    first = asyncio.create_task(saving(VOLUME))
+    await eventually(lambda: asyncio.sleep(0, guests.begun))
+    with pytest.raises(ImportFailed, match="are taken by what is written now"):
+        await saving(OTHER)
+    guests.go.set()
+    await first
+    await saving(OTHER)

@@ -1,0 +1,1 @@
+"""Machines that are suspended and resumed while everything that takes part in it may die."""
