@@ -54,6 +54,9 @@ _SEE_AROUND: Final = [
 ]
 # The templates that a pool's machines had: what `herder pool rollout history` and `undo` read.
 _SEE_REVISIONS: Final = _rule(READ, "apps", "controllerrevisions")
+# Those that scale pools, and whatever else there is in the namespace.
+_SEE_AUTOSCALERS: Final = _rule(READ, "autoscaling", "horizontalpodautoscalers", "horizontalpodautoscalers/status")
+_EDIT_AUTOSCALERS: Final = _rule(WRITE, "autoscaling", "horizontalpodautoscalers")
 _SEE_CLUSTER: Final = [
     _rule(READ, VIRT, "kubevirts", "kubevirts/status"),
     _rule(READ, POLICIES, "migrationpolicies", "migrationpolicies/status"),
@@ -71,7 +74,7 @@ def roles() -> list[Document]:
         _role(
             "herder-viewer",
             "Sees virtual machines, migrations, policies, nodes and what goes on. No Secrets, no ConfigMaps, no change.",
-            [*_SEE_MACHINES, _SEE_REVISIONS, *_SEE_AROUND, *_SEE_CLUSTER],
+            [*_SEE_MACHINES, _SEE_REVISIONS, _SEE_AUTOSCALERS, *_SEE_AROUND, *_SEE_CLUSTER],
         ),
         _role(
             "vm-owner",
@@ -80,6 +83,8 @@ def roles() -> list[Document]:
                 *_SEE_MACHINES,
                 *_EDIT_MACHINES,
                 _SEE_REVISIONS,
+                _SEE_AUTOSCALERS,
+                _EDIT_AUTOSCALERS,
                 *_SEE_AROUND,
                 _rule(WRITE, "", "persistentvolumeclaims"),
                 _rule(READ, "", "pods/log"),
@@ -133,6 +138,8 @@ def roles() -> list[Document]:
 _ADMIN: Final = [
     *({"apiGroups": [group], "resources": ["*"], "verbs": ["*"]} for group in (VIRT, POLICIES, DISKS, PODS, OWN)),
     _SEE_REVISIONS,
+    _SEE_AUTOSCALERS,
+    _EDIT_AUTOSCALERS,
     *_SEE_AROUND,
     *_SEE_CLUSTER[3:],
     _rule(("update", "patch"), "", "nodes"),

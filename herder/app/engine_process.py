@@ -31,6 +31,7 @@ from herder.server.housekeeping.own_nodes import OwnNodes
 from herder.server.http import HttpServer, server_context
 from herder.server.kubelets import Kubelets
 from herder.server.node_identity import client_tls
+from herder.server.resource_metrics.sampler import AT_ONCE, DOUBTED_AT_ONCE, Sampler
 from herder.server.running import Running, open_store
 from herder.server.store import DataError
 
@@ -38,6 +39,8 @@ log = structlog.get_logger()
 # Of our own processes, on their unix sockets: in all, and for each node that has an agent of its own. A watch is a connection.
 OWN_CONNECTIONS = 64
 OF_A_NODE = 16
+# Questions of what nodes use: of one node at a time. The half of them all is one user's, which the sampler is.
+SAMPLED_AT_ONCE = (4, 2 * (AT_ONCE + DOUBTED_AT_ONCE))
 # The disk did something that leaves open what is on it: end at once, and read the truth again.
 DISK_FAILED = 70
 
@@ -66,8 +69,12 @@ async def run(
     scraper = Scraper({name: metrics_socket(directory, name) for name in others})
     running.router.information.other_processes = scraper.scrape
     tls = client_tls(pki / "kubelet-client.crt", pki / "kubelet-client.key", pki / "ca.crt")
-    share = share_out(raise_file_limit(), OWN_CONNECTIONS + len(nodes.with_doors) * OF_A_NODE)
+    own = OWN_CONNECTIONS + len(nodes.with_doors) * OF_A_NODE + AT_ONCE + DOUBTED_AT_ONCE
+    share = share_out(raise_file_limit(), own)
     kubelets = running.engine.kubelets = Kubelets(tls, NodeWaits(*share.node_waits))
+    # Ways of its own: who reads logs takes nothing from it, nor it from them.
+    sampled = Kubelets(tls, NodeWaits(*SAMPLED_AT_ONCE))
+    sampler = Sampler(running.engine, sampled)
     server = HttpServer(running.router, limits=limits_of(share.clients))
     context = server_context(pki / "server.crt", pki / "server.key", pki / "ca.crt")
     await server.start(socket.socket(fileno=listen_fd), context, directory.socket, doors(directory, nodes.with_doors))
@@ -75,6 +82,7 @@ async def run(
     reloading = [keep_running(one.keep(), "renewed certificates") for one in _reloading(running, pki, shown)]
     try:
         await running.start()
+        reloading.append(keep_running(sampler.run(), "samples of what nodes use"))
         # What was loaded stays: the collector need not look at it again and again.
         garbage.look_seldom()
         os.write(ready_fd, b"r")
@@ -85,6 +93,7 @@ async def run(
             task.cancel()
         await server.stop()
         await kubelets.close()
+        await sampled.close()
         await running.stop()
     return 0
 

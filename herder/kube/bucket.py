@@ -30,6 +30,10 @@ class Bucket:
         self._tokens -= 1
         return max(0.0, -self._tokens / self._rate.per_second)
 
+    def give_back(self) -> None:
+        """One that was taken, and not needed after all."""
+        self._tokens = min(self._rate.burst, self._tokens + 1)
+
     def _fill(self, now: float) -> None:
         self._tokens = min(self._rate.burst, self._tokens + (now - self._at) * self._rate.per_second)
         self._at = now

@@ -19,10 +19,12 @@ RBAC = "rbac.authorization.k8s.io"
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
 
-def _resource(group: str, kind: str, plural: str, short: str = "", *, namespaced: bool = True, **more: Any) -> Resource:
+def _resource(
+    group: str, kind: str, plural: str, short: str = "", *, version: str = "v1", namespaced: bool = True, **more: Any
+) -> Resource:
     return Resource(
         group=group,
-        version="v1",
+        version=version,
         plural=plural,
         singular=kind.lower(),
         kind=kind,
@@ -64,6 +66,12 @@ def _workloads() -> tuple[Resource, ...]:
         _resource("apps", "StatefulSet", "statefulsets", "sts", status=True, scale=WORKLOAD_SCALE, categories=everything),
         _resource("events.k8s.io", "Event", "events", "ev", storage_version="v1"),
         *_reviews(),
+        _resource(
+            *("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa"),
+            version="v2",
+            status=True,
+            categories=everything,
+        ),
         _resource("batch", "CronJob", "cronjobs", "cj", status=True, categories=everything),
         _resource("batch", "Job", "jobs", status=True, categories=everything),
         _resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", status=True),
@@ -126,6 +134,7 @@ DESCRIPTIONS: dict[tuple[str, str], str] = {
     ("apps", "Deployment"): "Interchangeable pods, and how to roll from one version of them to the next.",
     ("apps", "ReplicaSet"): "A number of interchangeable pods that is kept up.",
     ("apps", "StatefulSet"): "Pods with lasting names and storage, started and stopped in order.",
+    ("autoscaling", "HorizontalPodAutoscaler"): "Scales something by what its pods use.",
     ("batch", "CronJob"): "Jobs that are started by the clock.",
     ("batch", "Job"): "Pods that run to their end, until so many of them have.",
     ("policy", "PodDisruptionBudget"): "How many of a set of pods may be away at once by somebody's choice.",

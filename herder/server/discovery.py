@@ -159,7 +159,7 @@ def _entries(resource: Resource) -> list[dict[str, Any]]:
         "kind": resource.kind,
         "verbs": list(resource.verbs),
         **_names(resource),
-        **({"storageVersionHash": storage_version_hash(resource)} if resource.is_stored else {}),
+        **({"storageVersionHash": storage_version_hash(resource)} if resource.is_stored and not resource.measured else {}),
     }
     return [main, *[_subresource_entry(resource, *subresource) for subresource in _subresources(resource)]]
 

@@ -15,6 +15,7 @@ from herder.server.kubelets import Kubelets
 from herder.server.others import Others
 from herder.server.registry import Registry
 from herder.server.renewals import Renewals
+from herder.server.resource_metrics.samples import Samples
 from herder.server.resources import Resource
 from herder.server.served import Served
 from herder.server.store import Store
@@ -37,6 +38,8 @@ class Engine:
         self.budgets = BudgetIndex(store)
         # The way to the nodes; none where nobody gave us a certificate to show them.
         self.kubelets: Kubelets | None = None
+        # What they use; filled by whoever asks them.
+        self.samples = Samples()
 
     @property
     def namespaces(self) -> Resource:

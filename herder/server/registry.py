@@ -8,6 +8,7 @@ from collections.abc import Callable
 from herder.server.builtin_schemas import components, schema_for
 from herder.server.builtins import BUILTINS
 from herder.server.events import CORE, EVENTS, NEW, NEW_GROUP
+from herder.server.resource_metrics.kinds import MEASURED, measured_kind
 from herder.server.resources import Resource
 from herder.server.schema import Schema, compile_schema
 from herder.server.selectable import BUILTIN, NOTHING
@@ -19,7 +20,7 @@ Place = tuple[str, str, str]
 
 class Registry:
     def __init__(self) -> None:
-        self._resources: dict[Place, Resource] = {_place(resource): resource for resource in BUILTINS}
+        self._resources: dict[Place, Resource] = {_place(resource): resource for resource in (*BUILTINS, *MEASURED)}
         self._served: dict[Place, Served] = {}
         self._by_kind: dict[tuple[str, str], Place] = {}
         self._by_table: dict[str, Place] = {}
@@ -78,6 +79,8 @@ def _compiled(group: str, version: str, kind: str) -> Schema:
 
 
 def _builtin(resource: Resource) -> Served:
+    if resource.measured:
+        return measured_kind(resource)
     schema = _compiled(resource.group, resource.version, resource.kind)
     if resource.plural == EVENTS:
         return _events(resource, schema)

@@ -66,6 +66,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     token: bool = False
     # A question that is answered and never stored.
     review: bool = False
+    # Never stored, but measured: made of what nodes say, whenever somebody asks.
+    measured: bool = False
     # Subresources that are only ever posted: something is done with the object, and nothing of it is stored.
     actions: tuple[str, ...] = ()
     # Subresources that are answered by the node on which the object runs, or refused with a sentence.

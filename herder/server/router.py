@@ -23,6 +23,7 @@ from herder.server.verbs.get import get
 from herder.server.verbs.listing import list_objects
 from herder.server.verbs.logs import read_log
 from herder.server.verbs.patch import patch
+from herder.server.verbs.resource_metrics import get_measured, list_measured
 from herder.server.verbs.scale import get_scale, put_scale
 from herder.server.verbs.watch import watch
 from herder.server.verbs.writing import create, delete, delete_collection, update
@@ -44,6 +45,8 @@ ON_SUBRESOURCES: dict[str, dict[str, Verb]] = {
     "exec": {"get": refuse_exec, "create": refuse_exec},
     "portforward": {"get": refuse_port_forward, "create": refuse_port_forward},
 }
+ON_ONE_MEASURED: dict[str, Verb] = {"get": get_measured}
+ON_MANY_MEASURED: dict[str, Verb] = {"list": list_measured}
 ON_REVIEWS: dict[str, Verb] = {"create": review}
 # Kinds that are only an address to post to.
 ON_ADDRESSES: dict[str, dict[str, Verb]] = {"bindings": {"create": bind_named_in_body}}
@@ -107,7 +110,7 @@ class Router:
         request.verb, request.resource = name, served.table if served else ""
         access.authorize(request, target)
         if served is None or not _fits(target, served):
-            raise status.no_such_path()
+            raise status.no_such_path(self._served_instead(target))
         verb = _verb(request, target, served)
         if name in ("create", "deletecollection") and served.resource.namespaced and not target.namespace:
             raise status.method_not_allowed()
@@ -117,6 +120,13 @@ class Router:
         if served.deprecation:
             request.warnings.append(served.deprecation)
         return await verb(self.engine, served, target, request)
+
+    def _served_instead(self, target: Target) -> str:
+        """In words, where it is the version that is not served: kubectl tries older ones when a newer one is refused."""
+        found = self.engine.registry.by_table(f"{target.plural}.{target.group}")
+        if found is None or found.resource.version == target.version:
+            return ""
+        return f"{target.plural} are served as {found.resource.group_version}, and not as {target.group}/{target.version}"
 
 
 def _check_timeout(request: Request, target: Target | None) -> None:
@@ -147,6 +157,8 @@ def _verb(request: Request, target: Target, served: Served) -> Verb | None:
         return None
     if target.subresource:
         return ON_SUBRESOURCES.get(target.subresource, ON_STATUS).get(request.verb)
+    if served.resource.measured:
+        return (ON_ONE_MEASURED if target.name else ON_MANY_MEASURED).get(request.verb)
     if target.name:
         return ON_ONE.get(request.verb)
     if served.resource.review:

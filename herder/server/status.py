@@ -84,9 +84,10 @@ def forbidden(resource: Resource, name: str, why: str, causes: list[dict[str, st
     return ApiError(403, "Forbidden", f"{subject} is forbidden: {why}", details)
 
 
-def no_such_path() -> ApiError:
-    """What an unknown group, version or resource answers."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+def no_such_path(instead: str = "") -> ApiError:
+    """What an unknown group, version or resource answers. `instead`: what there is."""
+    message = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", f"{message}: {instead}" if instead else message, {})
 
 
 def not_found(resource: Resource, name: str) -> ApiError:

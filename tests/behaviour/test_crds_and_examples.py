@@ -11,13 +11,14 @@ from herder.api.registry import KINDS, SETTINGS, KindInfo, info_of
 from herder.api.schemas import schema_of_kind
 from tests.behaviour.our_kinds import install_crds, make_owned_pod, resource_of
 from tests.engines.api import Api
-from tests.engines.resources import CRDS, NAMESPACES, NODES, STATEFUL_SETS, Resource
+from tests.engines.resources import AUTOSCALERS, CRDS, NAMESPACES, NODES, STATEFUL_SETS, Resource
 from tests.samples import sample
 
 Json = dict[str, Any]
 Unique = Callable[..., str]
 FOLDER = Path(__file__).parents[2] / "examples"
 INSTANCE = next(info for info in KINDS if info.kind == "VirtualMachineInstance")
+BUILT_IN = (AUTOSCALERS, NODES, STATEFUL_SETS)
 LEAST_INSTANCE: Json = {"spec": {"domain": {}}}
 
 
@@ -33,7 +34,7 @@ async def crds(api: Api) -> None:
 
 def _resource(document: Json) -> Resource:
     info = info_of(document)
-    return resource_of(info) if info else {"StatefulSet": STATEFUL_SETS, "Node": NODES}[document["kind"]]
+    return resource_of(info) if info else next(one for one in BUILT_IN if one.kind == document["kind"])
 
 
 def _missing(sent: Any, stored: Any, path: str = "") -> list[str]:

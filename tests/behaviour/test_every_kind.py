@@ -7,6 +7,7 @@ import pytest
 from tests.behaviour.manifests import pod, workload
 from tests.engines.api import Api, Json
 from tests.engines.resources import (
+    AUTOSCALERS,
     BUDGETS,
     CLAIMS,
     CLUSTER_ROLE_BINDINGS,
@@ -53,6 +54,13 @@ BODIES: dict[Resource, Json] = {
     CONFIG_MAPS: {"data": {"k": "v"}},
     EVENTS: {"involvedObject": {"kind": "Pod", "name": "x"}, "reason": "Started", "message": "It has.", "type": "Normal"},
     LEASES: {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 10}},
+    AUTOSCALERS: {
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"},
+            "maxReplicas": 3,
+            "minReplicas": 2,
+        }
+    },
     BUDGETS: {"spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}},
     PRIORITY_CLASSES: {"value": 7, "description": "some"},
     REPLICA_SETS: {"spec": workload("x")["spec"]},

@@ -12,6 +12,7 @@ from tests.engines.api import Api, Json, Reply
 from tests.engines.credentials import account, bind, rule, token_for, user, with_certificate, with_token
 from tests.engines.engine import Engine
 from tests.engines.resources import (
+    AUTOSCALERS,
     CLAIMS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -36,6 +37,11 @@ POOLS, POLICIES = OURS["virtualmachinepools"], OURS["migrationpolicies"]
 JOBS, RESERVATIONS = OURS["podmigrationjobs"], OURS["reservations"]
 SETTINGS = OURS["kubevirts"]
 SEE_MACHINES = rule("list", "virtualmachines", "kubevirt.io")
+SEE_AUTOSCALERS = rule("list", "horizontalpodautoscalers", "autoscaling")
+AUTOSCALER = {
+    "metadata": {"name": "a"},
+    "spec": {"scaleTargetRef": {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "name": "a"}, "maxReplicas": 3},
+}
 MIGRATION = {"metadata": {"generateName": "m-"}, "spec": {"vmiName": "a"}}
 INSTANCE = {"metadata": {"name": "a"}, "spec": {"domain": {}}}
 MACHINE = {
@@ -89,6 +95,17 @@ async def test_a_viewer_sees_and_changes_nothing(api: Api, holder: Api, name: st
 async def _edit_settings(person: Api) -> Reply:
     """Of the whole cluster: tried, and not stored."""
     return await person.patch(SETTINGS, "kubevirt", {"metadata": {"labels": {"a": "b"}}}, "kubevirt", dryRun="All")
+
+
+@pytest.mark.parametrize(
+    ("role", "created"), [("view", 403), ("herder-viewer", 403), ("edit", 201), ("vm-owner", 201), ("herder-admin", 201)]
+)
+async def test_who_edits_writes_autoscalers_and_who_views_reads_them(
+    api: Api, holder: Api, name: str, namespace: str, role: str, created: int
+) -> None:
+    await bind(api, namespace, role, user(name), SEE_AUTOSCALERS)
+    await _sees(holder, namespace, AUTOSCALERS)
+    assert (await holder.create(AUTOSCALERS, AUTOSCALER, namespace)).code == created
 
 
 async def test_an_owner_keeps_machines_and_does_not_migrate(api: Api, holder: Api, name: str, namespace: str) -> None:

@@ -169,7 +169,8 @@ async def test_who_may_impersonate_the_controllers_may_give_orders_and_nobody_by
 async def test_an_order_that_stood_in_a_template_is_no_order_whoever_makes_the_pod(
     api: Api, controllers: Api, namespace: str
 ) -> None:
-    sentence = f"metadata.annotations[{IMPORT}]: is only for pods that belong to a DataVolume or a PersistentVolume, and this one "
+    owners = "a DataVolume or a PersistentVolume or a VirtualMachineInstance"
+    sentence = f"metadata.annotations[{IMPORT}]: is only for pods that belong to {owners}, and this one "
     for client in (api, controllers):
         reply = await client.create(PODS, ordered("p", **owned_by("ReplicaSet", "apps/v1")), namespace)
         reply.refused(403, "Forbidden")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from herder.api.builtin import (
+    autoscaling,
     cluster,
     config,
     cron_jobs,
@@ -54,6 +55,7 @@ _RULES: Final[dict[tuple[str, str], _Rules]] = {
     ("apps", "Deployment"): _Rules(workloads.validate_deployment, workloads.validate_deployment_update),
     ("apps", "ReplicaSet"): _Rules(workloads.validate_replica_set, workloads.validate_replica_set_update),
     ("apps", "StatefulSet"): _Rules(workloads.validate_stateful_set, workloads.validate_stateful_set_update),
+    ("autoscaling", "HorizontalPodAutoscaler"): _Rules(autoscaling.validate_autoscaler, autoscaling.validate_autoscaler_update),
     ("batch", "CronJob"): _Rules(cron_jobs.validate_cron_job, cron_jobs.validate_cron_job_update),
     ("batch", "Job"): _Rules(jobs.validate_job, jobs.validate_job_update),
     ("coordination.k8s.io", "Lease"): _Rules(policy.validate_lease, policy.validate_lease_update),

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Final
 
+from herder.api.builtin.autoscaling import default_autoscaler
 from herder.api.builtin.cron_jobs import default_cron_job
 from herder.api.builtin.daemon_sets import default_daemon_set
 from herder.api.builtin.jobs import default_job
@@ -193,6 +194,7 @@ _DEFAULTS: Final[dict[tuple[str, str], Callable[[Document], None]]] = {
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): default_autoscaler,
     ("batch", "CronJob"): _cron_job,
     ("batch", "Job"): _job,
     (RBAC, "ClusterRoleBinding"): _binding,

@@ -24,6 +24,7 @@ _FIRST_STATUS: Final[dict[tuple[str, str], Callable[[], Document]]] = {
     ("apps", "Deployment"): dict,
     ("apps", "ReplicaSet"): lambda: {"replicas": 0},
     ("apps", "StatefulSet"): lambda: {"replicas": 0, "availableReplicas": 0},
+    ("autoscaling", "HorizontalPodAutoscaler"): lambda: {"desiredReplicas": 0},
     ("batch", "CronJob"): dict,
     ("batch", "Job"): dict,
     ("policy", "PodDisruptionBudget"): lambda: dict(_NO_PODS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from herder.api.core.autoscaling import HorizontalPodAutoscaler, PodMetrics
 from herder.api.core.base import Object
 from herder.api.core.config import ConfigMap, Secret, ServiceAccount
 from herder.api.core.crds import CustomResourceDefinition
@@ -33,6 +34,7 @@ CORE_KINDS: Final[dict[tuple[str, str], type[Object]]] = {
     ("apps", "Deployment"): Deployment,
     ("apps", "ReplicaSet"): ReplicaSet,
     ("apps", "StatefulSet"): StatefulSet,
+    ("autoscaling", "HorizontalPodAutoscaler"): HorizontalPodAutoscaler,
     ("batch", "CronJob"): CronJob,
     ("batch", "Job"): Job,
     ("coordination.k8s.io", "Lease"): Lease,
@@ -58,6 +60,7 @@ __all__ = [
     "Deployment",
     "Event",
     "EventsEvent",
+    "HorizontalPodAutoscaler",
     "Job",
     "Lease",
     "Namespace",
@@ -67,6 +70,7 @@ __all__ = [
     "PersistentVolumeClaim",
     "Pod",
     "PodDisruptionBudget",
+    "PodMetrics",
     "PodUnavailableBudget",
     "PriorityClass",
     "ReplicaSet",

@@ -242,10 +242,18 @@ class ScaleSpec(View, frozen=True, kw_only=True):
     replicas: int = 0
 
 
+class ScaleStatus(View, frozen=True, kw_only=True):
+    replicas: int = 0
+    # Its pods, as text.
+    selector: str = ""
+
+
 class Scale(Object, frozen=True, kw_only=True):
-    """What the scale subresource of any kind answers with: the identity of the object, and how many replicas it wants."""
+    """What the scale subresource of any kind answers with: the identity of the object, how many replicas it wants, and which its
+    pods are."""
 
     spec: ScaleSpec = ScaleSpec()
+    status: ScaleStatus = ScaleStatus()
 
 
 class ControllerRevision(Object, frozen=True, kw_only=True):

@@ -106,6 +106,7 @@ def cluster_roles() -> list[Document]:
         _role("system:aggregate-to-view", _view(), "view"),
         _role("system:aggregate-to-edit", _edit(), "edit"),
         _role("system:aggregate-to-admin", grant, "admin"),
+        _role("system:aggregated-metrics-reader", [_rule(READ, ("metrics.k8s.io",), "nodes", "pods")], "view"),
         _role("view", [], "edit", gathers="view"),
         _role("edit", [], "admin", gathers="edit"),
         _role("admin", [], gathers="admin"),

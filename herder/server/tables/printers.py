@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from herder.server.resources import Resource
-from herder.server.tables import cluster, pods, storage, stored_only, workloads
+from herder.server.tables import autoscaling, cluster, pods, storage, stored_only, workloads
 from herder.server.tables.columns import Printer
 from herder.server.tables.custom import custom_printer
 
@@ -24,6 +24,7 @@ _BUILTINS: dict[tuple[str, str], Printer] = {
     ("apps", "deployments"): workloads.DEPLOYMENTS,
     ("apps", "replicasets"): workloads.REPLICA_SETS,
     ("apps", "statefulsets"): workloads.STATEFUL_SETS,
+    ("autoscaling", "horizontalpodautoscalers"): autoscaling.AUTOSCALERS,
     ("autoscaling", "scales"): workloads.SCALES,
     ("batch", "cronjobs"): stored_only.CRON_JOBS,
     ("batch", "jobs"): stored_only.JOBS,

@@ -12,7 +12,7 @@ import pytest
 from herder.api import labels, reasons
 from tests.e2e.guest.linux import initramfs
 from tests.e2e.guest.test_linux import linux as linux_files  # a fixture
-from tests.e2e.qemu.counters import HERE, INSTANCES, MACHINES
+from tests.e2e.qemu.counters import HERE, INSTANCES, MACHINES, ticks_of
 from tests.e2e.qemu.pools import DATA_VOLUMES, PATIENCE, POOLS, Herd, counting, linux, running_herd, volume, with_disks
 from tests.engines.api import Json
 from tests.engines.resources import CLAIMS
@@ -172,6 +172,37 @@ async def test_a_guest_that_was_scaled_away_comes_back_to_what_it_had_written(he
     assert await herd.uid(CLAIMS, "kept-disk-1") == claim
     assert await herd.uid(MACHINES, "kept-1") != machine
     await herd.end("kept")
+
+
+@pytest.mark.parametrize("way", ["scaled in", "standby"])
+async def test_a_guest_goes_on_counting_where_it_was_saved(herd: Herd, way: str) -> None:
+    """Its memory was kept when it was scaled in; or it was booted once to be saved, and is what a scale-out finds."""
+    name = way.replace(" ", "-")
+    keeping = {"proactive": {"statePreservation": "Online"}}
+    standby = {"replicas": 1, "state": "Online"} if way == "standby" else None
+    await herd.make(name, 1 if standby is None else 0, counting("rate=20"), scaleInStrategy=keeping, standby=standby)
+    first = f"{name}-1"
+    if standby is None:
+        await herd.says(first, "tick 5")
+        await herd.change(name, {"replicas": 0})
+
+    async def sleeps() -> bool:
+        status = (await herd.get(POOLS, name))["status"]
+        kept = status["preservedStates"] if standby is None else status.get("readyStandbyReplicas", 0)
+        assert (status["replicas"], kept) == (0, 1), status
+        return not [one for one in await herd.all(INSTANCES) if one["metadata"]["name"] == first]
+
+    await eventually(sleeps, PATIENCE)
+    said = len(ticks_of(herd.witness.text(first)))
+    await herd.change(name, {"replicas": 1, "standby": None})
+    await herd.settled(name, 1)
+
+    async def counts() -> bool:
+        return len(ticks_of(herd.witness.text(first))) > said + 5
+
+    await eventually(counts, PATIENCE)
+    herd.witness.assert_one_counter(first)
+    await herd.end(name)
 
 
 @pytest.mark.usefixtures("answering")

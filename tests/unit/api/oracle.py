@@ -88,5 +88,5 @@ def running_oracle(package: str, slow_to_build: bool = False) -> Iterator[Oracle
 if __name__ == "__main__":
     import sys
 
-    for wanted in sys.argv[1:] or ["oracle", "oracle/objects"]:
+    for wanted in sys.argv[1:] or ["oracle", "oracle/objects", "oracle/autoscaling"]:
         print(build(wanted))

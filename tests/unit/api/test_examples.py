@@ -52,6 +52,7 @@ def test_the_migration_of_the_seed_has_a_list_of_one_term() -> None:
 
 def test_pools_name_their_volumes_apart() -> None:
     """Or their machines would claim each other's disks, when a newcomer applies the whole folder."""
-    templates = [one["spec"]["template"]["spec"]["dataVolumeTemplates"] for one in OURS if one["kind"] == "VirtualMachinePool"]
+    pools = [one["spec"]["template"]["spec"] for one in OURS if one["kind"] == "VirtualMachinePool"]
+    templates = [one.get("dataVolumeTemplates", []) for one in pools]
     names = [template["metadata"]["name"] for listed in templates for template in listed]
     assert len(names) == len(set(names)) == 4

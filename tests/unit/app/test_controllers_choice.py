@@ -24,5 +24,6 @@ def test_rights_over_workloads_are_given_in_the_embedded_engine_alone() -> None:
     # Pools keep the templates that their machines had, as StatefulSets do. The others are only looked at, for PodMigrationJobs.
     assert written == [["controllerrevisions"]]
     assert [rule["verbs"] for rule in rules if any(one.endswith("/scale") for one in rule["resources"])] == [["get"]]
-    # Beside them, what it takes to see nodes out and their pods away.
-    assert groups(account.embedded_documents()) == {"apps", "", "coordination.k8s.io"}
+    # Beside them, what it takes to see nodes out and their pods away, and for autoscalers, which scale whatever there is.
+    autoscaling = {"autoscaling", "metrics.k8s.io", "*"}
+    assert groups(account.embedded_documents()) == {"apps", "", "coordination.k8s.io", *autoscaling}

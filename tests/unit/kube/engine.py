@@ -63,6 +63,8 @@ class Line:
 class Place:
     def __init__(self, running: Running) -> None:
         self._running = running
+        # What nodes were found to use, for tests that say it themselves.
+        self.samples = running.engine.samples
 
     def line(self, user: User = ENGINE) -> Line:
         return Line(InsideTransport(self._running.router, "test", user=user))

@@ -50,6 +50,7 @@ def test_groups_come_in_the_order_of_kubernetes_and_then_crds_by_name(discovery:
         "events.k8s.io",
         "authentication.k8s.io",
         "authorization.k8s.io",
+        "autoscaling",
         "batch",
         "policy",
         "rbac.authorization.k8s.io",

@@ -24,7 +24,10 @@ SPOILED: tuple[Any, ...] = (None, "", "-bad-", "UPPER", -1, 70000, "x" * 300, {}
 # Set by the server from its clock, or shown to nobody.
 NOT_COMPARED = ("metadata.uid", "metadata.creationTimestamp", "status.daemonEndpoints", "status.lastPhaseTransitionTime")
 # Go reads an array of numbers as bytes, and makes nothing of `items` that are no schema, where we refuse to read them.
-DIFFERENT = re.compile(r"(data/c|binaryData/b) \[\]|.*/conditions/items (\[\]|\".*\"|-1|70000|true)")
+# Of the types of metrics we name the one that we have.
+DIFFERENT = re.compile(
+    r"(data/c|binaryData/b) \[\]|.*/conditions/items (\[\]|\".*\"|-1|70000|true)|spec/metrics/\d( \{\}|/type (null|\".*\"))"
+)
 # In an update: name and namespace come from the address of the request; these values are shown in Go's own way; and the hostname
 # label of a volume may change from its beta name, which is looked for in an odd way.
 DIFFERENT_IN_UPDATES = re.compile(r"metadata .*|metadata/(name|namespace) .*|(eventTime|regarding) null|.*/key (null|\"\")")

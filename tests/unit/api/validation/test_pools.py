@@ -184,14 +184,22 @@ def test_who_goes_first_or_never_is_spelled_right(value: str, right: bool) -> No
 
 
 @pytest.mark.parametrize("strategy", ["opportunistic", "proactive"])
-def test_online_is_told_to_be_offline_for_now(strategy: str) -> None:
-    pools = {kept: _pool(scaleInStrategy={strategy: {"statePreservation": kept}}) for kept in ("Disabled", "Offline", "Online")}
-    said = f"spec.scaleInStrategy.{strategy}.statePreservation: memory is not saved yet: Online keeps the volumes, as Offline does"
-    assert {kept: advice_on(pool) for kept, pool in pools.items()} == {"Disabled": [], "Offline": [], "Online": [said]}
-    assert problems_of(pools["Online"]) == []
+def test_memory_that_cannot_be_kept_is_warned_of(strategy: str) -> None:
+    def pool(kept: str, volumes: list[Json]) -> Json:
+        machine = {"running": True, "template": {"spec": {"domain": {}, "volumes": volumes}}}
+        return _pool(machine, scaleInStrategy={strategy: {"statePreservation": kept}}, standby={"replicas": 1, "state": kept})
+
+    scratch = [{"name": "scratch", "emptyDisk": {"capacity": "1Gi"}}]
+    why = "memory cannot be saved, because volume scratch is an emptyDisk"
+    assert advice_on(pool("Online", scratch)) == [
+        f"spec.scaleInStrategy.{strategy}.statePreservation: {why}: no machine that runs is taken",
+        f"spec.standby.state: {why}: standby machines are stopped, as with Offline",
+    ]
+    assert advice_on(pool("Offline", scratch)) == advice_on(pool("Online", [])) == []
+    assert problems_of(pool("Online", scratch)) == []
 
 
-@pytest.mark.parametrize("label", ["herder.dev/pool", "herder.dev/pool-revision"])
+@pytest.mark.parametrize("label", ["herder.dev/pool", "herder.dev/pool-revision", "herder.dev/standby"])
 def test_labels_that_the_pool_writes_are_not_taken_from_the_template(label: str) -> None:
     labelled = {"labels": {label: "a", "mine": "b"}}
     pool = _pool({"running": False, "template": {"metadata": labelled, "spec": {"domain": {}}}}, labelled)
