@@ -10,13 +10,10 @@ from aiohttp import web
 
 from tests.engines.api import Api
 from tests.engines.certificates import Authority
-from tests.engines.resources import PODS, Resource
+from tests.engines.metrics_server import API_SERVICES, GROUP, SERVICES, VERSION
+from tests.engines.resources import PODS
 from tests.machines.herd import Json
 
-API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
-SERVICES = Resource("", "v1", "services", "Service")
-GROUP = "metrics.k8s.io"
-VERSION = "v1beta1"
 _ROOT = f"/apis/{GROUP}/{VERSION}"
 
 

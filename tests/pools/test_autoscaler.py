@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from herder.api import labels
-from tests.engines.resources import Resource
+from tests.behaviour.applying import apply
+from tests.engines.resources import AUTOSCALERS
 from tests.machines.herd import Json
 from tests.pools.metrics_source import running_metrics_source
-from tests.pools.pool import POOLS, Pool
-
-AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+from tests.pools.pool import POOLS, Pool, template
 
 
 def autoscaler(pool: Pool) -> Json:
@@ -39,3 +38,29 @@ async def test_the_real_autoscaler_scales_a_pool_out_and_in(pool: Pool, tmp_path
         await pool.settled(1)
         shown = (await pool.api.get(AUTOSCALERS, pool.name, pool.namespace)).ok["status"]
         assert shown["desiredReplicas"] == 1
+
+
+def written(pool: Pool, **spec: object) -> Json:
+    return {"metadata": {"name": pool.name}, "spec": {**spec, "template": template("Manual")}}
+
+
+async def test_an_apply_that_leaves_replicas_out_keeps_what_an_autoscaler_has_set(pool: Pool) -> None:
+    (await apply(pool.api, POOLS, pool.name, written(pool, replicas=1), pool.namespace)).ok  # noqa: B018
+    # As an autoscaler does it, and `kubectl scale`.
+    (await pool.scale(3)).ok  # noqa: B018
+    kept = (await apply(pool.api, POOLS, pool.name, written(pool, paused=True), pool.namespace)).ok
+    assert (kept["spec"]["replicas"], kept["spec"]["paused"]) == (3, True)
+
+
+async def test_replicas_are_required_of_a_pool_that_is_made_and_of_one_that_nobody_has_scaled(pool: Pool) -> None:
+    refused = await apply(pool.api, POOLS, pool.name, written(pool), pool.namespace)
+    assert "replicas" in refused.refused(422, "Invalid")["causes"][0]["field"]
+    (await apply(pool.api, POOLS, pool.name, written(pool, replicas=1), pool.namespace)).ok  # noqa: B018
+    again = await apply(pool.api, POOLS, pool.name, written(pool), pool.namespace)
+    assert "replicas" in again.refused(422, "Invalid")["causes"][0]["field"]
+
+
+async def test_an_apply_that_says_another_number_than_an_autoscaler_is_a_conflict(pool: Pool) -> None:
+    (await apply(pool.api, POOLS, pool.name, written(pool, replicas=1), pool.namespace)).ok  # noqa: B018
+    (await pool.scale(3)).ok  # noqa: B018
+    (await apply(pool.api, POOLS, pool.name, written(pool, replicas=1), pool.namespace)).refused(409, "Conflict")

@@ -11,6 +11,7 @@ from herder.api.views import Bytes, Count, Duration, IntOrPercent, Labels, Rule,
 
 BasePolicy = Literal["Oldest", "Newest", "Random"]
 StatePreservation = Literal["Disabled", "Offline", "Online"]
+StandbyState = Literal["Offline", "Online"]
 OnFailure = Literal["Halt", "Rollback"]
 ChangedVolumes = Literal["Keep", "Reprovision"]
 
@@ -183,6 +184,22 @@ class Autohealing(View, frozen=True, kw_only=True):
     ) = None
 
 
+class Standby(View, frozen=True, kw_only=True):
+    """Machines beside the replicas that are provisioned, and sleep until a scale-out takes them."""
+
+    replicas: Annotated[int, doc("How many. Default 0.", ge=0, maximum=MOST_REPLICAS, format="int32")] | None = None
+    state: (
+        Annotated[
+            StandbyState,
+            doc(
+                "How they sleep: Offline (stopped, with their volumes; the default) or Online (booted once and suspended, so that"
+                " they go on from their memory)."
+            ),
+        ]
+        | None
+    ) = None
+
+
 class PoolTemplate(View, frozen=True, kw_only=True):
     """What each machine of the pool looks like."""
 
@@ -195,7 +212,7 @@ class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
 
     REQUIRED = (("replicas", "how many machines there should be"),)
     REFUSED = (("replica", "unknown field: did you mean replicas?"), *_PRESERVATIONS)
-    CAPITALS = ("replicas", "maxUnavailable", "nameGeneration", "updateStrategy", "scaleInStrategy", "autohealing")
+    CAPITALS = ("replicas", "maxUnavailable", "nameGeneration", "updateStrategy", "scaleInStrategy", "standby", "autohealing")
 
     replicas: Annotated[int, doc("How many machines there should be. Required.", ge=0, maximum=MOST_REPLICAS, format="int32")]
     template: Annotated[PoolTemplate, doc("What each machine looks like.")]
@@ -233,6 +250,7 @@ class VirtualMachinePoolSpec(View, frozen=True, kw_only=True):
     name_generation: Annotated[NameGeneration, doc("Which names in the template get the machine's number.")] | None = None
     update_strategy: Annotated[UpdateStrategy, doc("How machines get a changed template; proactive when absent.")] | None = None
     scale_in_strategy: Annotated[ScaleInStrategy, doc("How machines are taken away; proactive when absent.")] | None = None
+    standby: Annotated[Standby, doc("Further machines that sleep until a scale-out takes them. None when absent.")] | None = None
     autohealing: Annotated[Autohealing, doc("Replace machines that do not start; {} enables it. Off when absent.")] | None = None
 
 
@@ -262,6 +280,8 @@ class VirtualMachinePoolStatus(View, frozen=True, kw_only=True):
     updated_replicas: Annotated[Count, doc("Machines whose instance has the current template.")] | None = None
     unavailable_replicas: Annotated[Count, doc("Machines that should be available and are not.")] | None = None
     surplus_replicas: Annotated[Count, doc("Machines beyond replicas that the strategy does not let us take yet.")] | None = None
+    standby_replicas: Annotated[Count, doc("Machines that are kept beside the replicas.")] | None = None
+    ready_standby_replicas: Annotated[Count, doc("Those of them that sleep and can be taken at once.")] | None = None
     preserved_states: Annotated[Count, doc("Machines that are gone and whose state is kept.")] | None = None
     detached_replicas: Annotated[Count, doc("Machines that were detached and still hold their number.")] | None = None
     detached: Annotated[tuple[str, ...], doc("The first 256 of them, by name.", max_length=256)] | None = None

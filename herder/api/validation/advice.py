@@ -81,12 +81,19 @@ def pool_advice(pool: Json) -> list[str]:
 
 
 def _preservation_advice(pool: Json) -> list[str]:
-    """Online is kept as Offline, never as Disabled: nobody loses a disk over it."""
-    return [
-        f"spec.scaleInStrategy.{name}.statePreservation: memory is not saved yet: Online keeps the volumes, as Offline does"
+    """Memory that knows a disk which is lost with the instance is of no use, and is not saved."""
+    volumes = entries(pool, "spec", "template", "spec", "template", "spec", "volumes")
+    lost = next((text(one, "name") for one in volumes if one.get("emptyDisk") is not None), None)
+    if lost is None:
+        return []
+    why = f"memory cannot be saved, because volume {lost} is an emptyDisk"
+    taken = [
+        f"spec.scaleInStrategy.{name}.statePreservation: {why}: no machine that runs is taken"
         for name in ("opportunistic", "proactive")
         if part(pool, "spec", "scaleInStrategy", name).get("statePreservation") == "Online"
     ]
+    asleep = part(pool, "spec", "standby").get("state") == "Online"
+    return [*taken, *([f"spec.standby.state: {why}: standby machines are stopped, as with Offline"] if asleep else [])]
 
 
 def _template_advice(template: Json) -> list[str]:
@@ -97,7 +104,7 @@ def _template_advice(template: Json) -> list[str]:
             ("spec.template.metadata", part(template, "metadata")),
             ("spec.template.spec.template.metadata", part(template, "spec", "template", "metadata")),
         )
-        for label in (labels.POOL, labels.POOL_REVISION)
+        for label in (labels.POOL, labels.POOL_REVISION, labels.STANDBY)
         if label in part(metadata, "labels")
     ]
     if part(template, "metadata", "annotations").get(labels.SCALE_IN) == labels.SCALE_IN_NEVER:

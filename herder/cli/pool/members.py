@@ -55,7 +55,7 @@ async def attach(where: Where, machine: str) -> None:
             raise Refusal(f"VirtualMachine {machine} is not named POOL-<n>, and a pool takes no other")
         found, _ = await read_pool(client, namespace, name)
         members = members_of(found, *await machines_of(client, namespace))
-        size = sum(not one.deleting for one in members)
+        size = sum(not one.deleting and not one.standby for one in members)
         _say(machine, await ask(client, MACHINES, key, lambda now: wishes.attach(now, found, size)))
 
 

@@ -13,11 +13,11 @@ from herder.cli.output import output_option, show
 from herder.cli.pool.group import pool, pool_argument
 
 if TYPE_CHECKING:
-    from herder.api.kinds import DataVolume, VirtualMachinePool
+    from herder.api.kinds import VirtualMachinePool
     from herder.cli.output import Format
     from herder.cli.tables import Part
     from herder.kube.client import Client
-    from herder.rules.pools.preservation import PreservedStates
+    from herder.rules.pools.preservation import Kept, PreservedStates
 
 MOST_NAMED = 10
 
@@ -34,14 +34,16 @@ async def _listed(given: dict[str, Any]) -> list[str]:
         return list((await _kept(client, namespace, given["name"]))[1])
 
 
-async def _kept(client: Client, namespace: str, name: str) -> tuple[VirtualMachinePool, dict[str, list[DataVolume]]]:
+async def _kept(client: Client, namespace: str, name: str) -> tuple[VirtualMachinePool, dict[str, list[Kept]]]:
     from herder.cli.pool.reading import read_pool
     from herder.kube.client import Selection
-    from herder.kube.resources import DATA_VOLUMES
+    from herder.kube.resources import CLAIMS, DATA_VOLUMES
     from herder.rules.pools.preservation import kept_volumes
 
     found, _ = await read_pool(client, namespace, name)
-    return found, kept_volumes(found, (await client.list(DATA_VOLUMES, Selection(namespace))).items)
+    here = Selection(namespace)
+    volumes, claims = await asyncio.gather(client.list(DATA_VOLUMES, here), client.list(CLAIMS, here))
+    return found, kept_volumes(found, (*volumes.items, *claims.items))
 
 
 @pool.command()
@@ -52,7 +54,7 @@ async def _kept(client: Client, namespace: str, name: str) -> tuple[VirtualMachi
 @output_option
 @asks_a_cluster
 async def preserved(where: Where, name: str, machine: str | None, output: Format | None) -> None:
-    """Show which volumes POOL keeps of machines that were taken, until one of that name comes back."""
+    """Show which volumes, and whose memory, POOL keeps of machines that were taken, until one of that name comes back."""
     from herder.rules.pools.preservation import preserved_report
 
     if machine is not None and output is not None:
@@ -72,20 +74,24 @@ def _nothing_kept(name: str, machine: str, known: list[str]) -> str:
     return f"--delete: pool {name} keeps nothing of {machine!r}; {there}"
 
 
-async def _delete(client: Client, machine: str, volumes: list[DataVolume]) -> None:
+async def _delete(client: Client, machine: str, volumes: list[Kept]) -> None:
     """Each as it was looked at: a machine that has come back meanwhile has its volumes again."""
+    from herder.api.core import PersistentVolumeClaim
     from herder.kube.errors import Conflict, NotFound
-    from herder.kube.resources import DATA_VOLUMES, key_of
+    from herder.kube.resources import CLAIMS, DATA_VOLUMES, key_of
 
-    for volume in volumes:
+    # Memory first: it is of no use without the disks that it knows.
+    for volume in sorted(volumes, key=lambda one: not isinstance(one, PersistentVolumeClaim)):
+        memory = isinstance(volume, PersistentVolumeClaim)
+        resource, called = (CLAIMS, "persistentvolumeclaim") if memory else (DATA_VOLUMES, "datavolume.cdi.kubevirt.io")
         try:
             version = volume.metadata.resource_version or ""
-            await client.delete(DATA_VOLUMES, key_of(volume), uid=volume.uid, resource_version=version)
+            await client.delete(resource, key_of(volume), uid=volume.uid, resource_version=version)
         except NotFound:
             continue
         except Conflict:
             raise Refusal(f"{machine} is coming back, or its volume {volume.name} was changed meanwhile; look again") from None
-        click.echo(f"datavolume.cdi.kubevirt.io/{volume.name} deleted")
+        click.echo(f"{called}/{volume.name} deleted")
 
 
 def _text(found: PreservedStates) -> list[Part]:
@@ -93,5 +99,8 @@ def _text(found: PreservedStates) -> list[Part]:
 
     if not found.machines:
         return [f"pool {found.name} keeps nothing"]
-    rows = [(row.name, ", ".join(row.volumes), row.ready_revision, age(row.created)) for row in found.machines]
-    return [Table(("VM", "VOLUMES", "WAS READY ON", "AGE OF ITS VOLUMES"), rows)]
+    rows = [
+        (row.name, ", ".join(row.volumes), "yes" if row.memory else "no", row.ready_revision, age(row.created))
+        for row in found.machines
+    ]
+    return [Table(("VM", "VOLUMES", "MEMORY", "WAS READY ON", "AGE OF ITS VOLUMES"), rows)]

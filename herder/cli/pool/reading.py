@@ -10,7 +10,7 @@ import msgspec
 
 from herder.api import defaults, labels
 from herder.api.account import SYSTEM_NAMESPACE
-from herder.api.core import ControllerRevision
+from herder.api.core import ControllerRevision, HorizontalPodAutoscaler
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance, VirtualMachinePool
 from herder.api.meta import Identified
 from herder.api.problems import nearest
@@ -18,6 +18,8 @@ from herder.cli.asking import Refusal
 from herder.kube.client import Client, Selection
 from herder.kube.errors import Conflict, Forbidden, NotFound
 from herder.kube.resources import (
+    AUTOSCALERS,
+    CLAIMS,
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     DATA_VOLUMES,
@@ -104,16 +106,24 @@ def members_of(pool: VirtualMachinePool, machines: list[VirtualMachine], instanc
 async def read_snapshot(client: Client, pool: VirtualMachinePool, written: Document) -> tuple[PoolSnapshot, list[str]]:
     """What the controller makes its plan from, and what of it this person may not see."""
     here, unknown = pool.namespace, list[str]()
-    (machines, instances), volumes, revisions = await asyncio.gather(
+    (machines, instances), volumes, claims, revisions = await asyncio.gather(
         machines_of(client, here),
         client.list(DATA_VOLUMES, Selection(here)),
+        client.list(CLAIMS, Selection(here)),
         read_revisions(client, pool),
     )
     try:
         nodes = (await client.list(NODES)).items
     except Forbidden:
         nodes, unknown = [], [NO_NODES]
-    everything = Everything(machines=machines, instances=instances, volumes=volumes.items, revisions=revisions, nodes=nodes)
+    everything = Everything(
+        machines=machines,
+        instances=instances,
+        volumes=volumes.items,
+        claims=claims.items,
+        revisions=revisions,
+        nodes=nodes,
+    )
     burst = await _burst(client)
     unknown += [NO_CONFIG] if burst is None else []
     return snapshot_of(pool, written, everything, burst=burst or defaults.POOL_BURST), unknown
@@ -122,6 +132,14 @@ async def read_snapshot(client: Client, pool: VirtualMachinePool, written: Docum
 async def read_revisions(client: Client, pool: VirtualMachinePool) -> list[ControllerRevision]:
     """By their label; whether they are the pool's own is looked at by who uses them."""
     return (await client.list(CONTROLLER_REVISIONS, Selection(pool.namespace, labels=f"{labels.POOL}={pool.name}"))).items
+
+
+async def read_autoscalers(client: Client, namespace: str) -> list[HorizontalPodAutoscaler]:
+    """None for who may not see them, and where nobody has heard of them."""
+    try:
+        return (await client.list(AUTOSCALERS, Selection(namespace))).items
+    except (Forbidden, NotFound):
+        return []
 
 
 async def _burst(client: Client) -> int | None:

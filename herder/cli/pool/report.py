@@ -27,7 +27,7 @@ MOST_NAMED = 10
 @asks_a_cluster
 async def status(where: Where, name: str, watch: bool, output: Format | None) -> None:
     """Show how POOL is, how far its rollout is, and for each machine its revision, whether it is ready, and if not, why."""
-    from herder.cli.pool.reading import machines_of, members_of, read_pool
+    from herder.cli.pool.reading import machines_of, members_of, read_autoscalers, read_pool
     from herder.rules.pools.explain import pool_report
 
     if watch and output is not None:
@@ -39,7 +39,8 @@ async def status(where: Where, name: str, watch: bool, output: Format | None) ->
             return
         machines, instances = await machines_of(client, namespace)
         by_name = {one.name: one for one in machines}
-        show(pool_report(found, by_name, members_of(found, machines, instances)), _text, output)
+        autoscalers = await read_autoscalers(client, namespace)
+        show(pool_report(found, by_name, members_of(found, machines, instances), autoscalers), _text, output)
 
 
 async def _watch(client: Client, found: VirtualMachinePool) -> None:
@@ -60,12 +61,14 @@ def _text(report: PoolReport) -> list[Part]:
         for count, word in (
             (report.unavailable, "not available"),
             (report.surplus, "beyond replicas"),
+            (report.standby, f"on standby ({report.ready_standby} asleep)"),
+            (report.suspended, "suspended"),
             (report.preserved, "preserved"),
         )
         if count
     ]
     parts: list[Part] = [f"pool {report.name}: {', '.join([counts, *more])}", f"rollout, {report.percent}%: {report.message}"]
-    parts += report.problems
+    parts += [*report.problems, *report.autoscalers]
     if report.detached:
         left_out = len(report.detached) - MOST_NAMED
         more_of_them = f" and {left_out} more" if left_out > 0 else ""

@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
-from herder.api.core import Node
+from herder.api.core import Node, PersistentVolumeClaim
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
+from herder.api.memory import MemoryState, machine_of, memory_claim
 from herder.kube.cache import Cache, Change, Index, Owner, Stored, view_of
 from herder.kube.resources import Key
 from herder.rules.instances.pool_label import is_pool
 from herder.rules.pools.gather import node_state
 from herder.rules.pools.member import Member, member_of
 from herder.rules.pools.selection.inputs import NodeState
+from herder.rules.suspension.memory import state_in
 
 # A pool by its namespace and uid: another pool of its name is not its owner.
 PoolId = tuple[str, str]
@@ -46,10 +48,12 @@ class Members:
         machines: Cache[VirtualMachine],
         instances: Cache[VirtualMachineInstance],
         nodes: Cache[Node],
+        claims: Cache[PersistentVolumeClaim],
         wake: Wake,
     ) -> None:
         self._machines = machines
         self._instances = instances
+        self._claims = claims
         self._wake = wake
         self._of: dict[PoolId, dict[str, Member]] = {}
         # Which pool each machine is counted with, and what that pool is called.
@@ -59,9 +63,19 @@ class Members:
         nodes.subscribe(self._node_changed)
         machines.subscribe(self._machine_changed)
         instances.subscribe(lambda change: self._look(change.key))
+        claims.subscribe(self._claim_changed)
 
     def of(self, namespace: str, uid: str) -> Mapping[str, Member]:
         return self._of.get((namespace, uid), {})
+
+    def memory_of(self, machine: VirtualMachine) -> MemoryState | None:
+        """What its own claim holds of its guest."""
+        return state_in(machine.uid, self._claims.get(Key(machine.namespace, memory_claim(machine.name))))
+
+    def _claim_changed(self, change: Change[PersistentVolumeClaim]) -> None:
+        machine = machine_of(change.key.name)
+        if machine:
+            self._look(Key(change.key.namespace, machine))
 
     def _machine_changed(self, change: Change[VirtualMachine]) -> None:
         if change.old is None or change.new is None or change.old.owners != change.new.owners:
@@ -87,7 +101,7 @@ class Members:
         if machine is None:
             return
         pool = (key.namespace, owner.uid)
-        member = member_of(owner.name, machine, view_of(self._instances.stored(key)))
+        member = member_of(owner.name, machine, view_of(self._instances.stored(key)), self.memory_of(machine))
         members = self._of.setdefault(pool, {})
         before = members.get(key.name)
         members[key.name] = member

@@ -20,7 +20,7 @@ from herder.kube.controller import DONE, Later, Result, Work
 from herder.kube.enqueue import enqueue
 from herder.kube.kit import Kit
 from herder.kube.queue import Queue
-from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, NODES, POOLS, Key
+from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, NODES, POOLS, Key
 from herder.rules.pools import PoolPlan, events, plan_pool
 from herder.rules.pools.snapshot import PoolSnapshot, Refusal
 
@@ -45,7 +45,8 @@ class Pools:
         self._hands = Hands(kit.client, kit.recorder)
         self._pools = kit.caches.of(POOLS)
         self._config = HerderConfig(kit.caches)
-        self._members = Members(kit.caches.of(MACHINES), kit.caches.of(INSTANCES), kit.caches.of(NODES), self._wake)
+        caches = kit.caches
+        self._members = Members(caches.of(MACHINES), caches.of(INSTANCES), caches.of(NODES), caches.of(CLAIMS), self._wake)
         self._snapshots = SnapshotBuilder(kit, self._members, self._config)
         self._writer = Writer(kit)
         self._metrics = PoolMetrics(kit, self._pools)
@@ -63,6 +64,7 @@ class Pools:
         self._pools.subscribe(self._pool_changed)
         enqueue(kit.caches.of(CONTROLLER_REVISIONS, REVISIONS), queue, _owning_pools)
         enqueue(kit.caches.of(DATA_VOLUMES), queue, _owning_pools)
+        enqueue(kit.caches.of(CLAIMS), queue, _owning_pools)
         self._config.subscribe(self._wake_all)
         return kit.work(self, queue, WORKERS, of=self._pools)
 

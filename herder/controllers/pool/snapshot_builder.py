@@ -15,7 +15,7 @@ from herder.controllers.pool.members import BY_POOL_NAME, Members
 from herder.kube.cache import BY_OWNER, Change, Stored, owned, view_of
 from herder.kube.client import Client, Selection
 from herder.kube.kit import Kit
-from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
+from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, DATA_VOLUMES, INSTANCES, MACHINES, Key
 from herder.rules.plans import Document
 from herder.rules.pools.gather import attachable, by_number, owned_volume, was_ours
 from herder.rules.pools.member import Member, member_of
@@ -35,8 +35,9 @@ class SnapshotBuilder:
         self._machines = kit.caches.of(MACHINES)
         self._instances = kit.caches.of(INSTANCES)
         self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._claims = kit.caches.of(CLAIMS)
         self._revisions = kit.caches.of(CONTROLLER_REVISIONS, REVISIONS)
-        for cache in (self._machines, self._volumes, self._revisions):
+        for cache in (self._machines, self._volumes, self._claims, self._revisions):
             cache.add_index(BY_OWNER)
         # What was read of a revision, by its identity and version: templates are long, and looked at often.
         self._read: dict[str, tuple[int, Revision]] = {}
@@ -66,7 +67,7 @@ class SnapshotBuilder:
         listing = await self._client.list(MACHINES, Selection(namespace=pool.namespace))
         ours = [machine for machine in listing.items if machine.controller_uid == pool.uid]
         instances = await self._live_instances(pool, wiped)
-        members = [member_of(pool.name, machine, instances(machine.name)) for machine in ours]
+        members = [member_of(pool.name, machine, instances(machine.name), self._members.memory_of(machine)) for machine in ours]
         cached = self.cached(stored, refusals)
         others = [machine for machine in listing.items if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
         return msgspec.structs.replace(
@@ -145,11 +146,12 @@ class SnapshotBuilder:
         return tuple(found)
 
     def _owned_volumes(self, pool: VirtualMachinePool) -> Iterable[OwnedVolume]:
-        for key in self._volumes.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
-            volume = view_of(self._volumes.stored(key))
-            found = owned_volume(pool, volume) if volume is not None else None
-            if found is not None:
-                yield found
+        for cache in (self._volumes, self._claims):
+            for key in cache.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
+                volume = view_of(cache.stored(key))
+                found = owned_volume(pool, volume) if volume is not None else None
+                if found is not None:
+                    yield found
 
     def _living(self, namespace: str, volumes: tuple[OwnedVolume, ...]) -> frozenset[str]:
         """Of the machines that control these volumes, those that are not being deleted."""

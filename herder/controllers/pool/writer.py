@@ -9,25 +9,29 @@ from typing import TypeVar
 import msgspec
 
 from herder.api import labels
+from herder.api.core import PersistentVolumeClaim
 from herder.api.kinds import DataVolume, VirtualMachinePool
+from herder.api.memory import memory_claim
 from herder.controllers.hands import Hands
 from herder.controllers.pool.snapshot_builder import REVISIONS
 from herder.controllers.workloads.refusals import is_refusal
 from herder.kube.client import Selection
 from herder.kube.errors import AlreadyExists, ApiStatusError, Conflict, NotFound
 from herder.kube.kit import Kit
-from herder.kube.resources import CONTROLLER_REVISIONS, DATA_VOLUMES, MACHINES, Key, written
+from herder.kube.resources import CLAIMS, CONTROLLER_REVISIONS, DATA_VOLUMES, MACHINES, Key, written
 from herder.rules.plans import Document, Event, plain
 from herder.rules.pools import events
-from herder.rules.pools.plan import Adopt, Create, PoolPlan, Remove, Update
+from herder.rules.pools.actions import Adopt, Create, Remove, Resume, Suspend, Update
+from herder.rules.pools.plan import PoolPlan
 from herder.rules.pools.preservation import Release
 from herder.rules.pools.scale import ENOUGH_REFUSALS
 from herder.rules.pools.template import owner_reference
+from herder.rules.suspension.memory import memory_in
 
 # The name under which a pool's fields of a machine stand in managedFields: what people add stays, what the template drops goes.
 MANAGER = "herder-pools"
 AT_ONCE = 32
-T = TypeVar("T", Create, Update, Remove, Adopt, Release)
+T = TypeVar("T", Create, Update, Remove, Suspend, Resume, Adopt, Release)
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -55,6 +59,7 @@ class Writer:
         self._hands = Hands(kit.client, kit.recorder)
         self._machines = kit.caches.of(MACHINES)
         self._volumes = kit.caches.of(DATA_VOLUMES)
+        self._claims = kit.caches.of(CLAIMS)
         self._revisions = kit.caches.of(CONTROLLER_REVISIONS, REVISIONS)
 
     async def carry_out(self, pool: VirtualMachinePool, plan: PoolPlan) -> Outcome:
@@ -68,8 +73,12 @@ class Writer:
         await self._remove(pool, plan.heal, outcome, lambda names: self._healed(names, outcome))
         kept = bool(plan.remove) and plan.remove[0].preserve
         await self._remove(pool, plan.remove, outcome, lambda names: events.removed(names, preserved=kept))
+        await self._each(pool, plan.resume, self._resume, outcome, events.stay)
+        await self._each(pool, plan.suspend, self._suspend, outcome, events.suspended)
+        await self._each(pool, plan.activate, self._apply, outcome, events.activated)
         await self._update(pool, plan.update, outcome)
         await self._each(pool, plan.create, self._create, outcome, events.created)
+        await self._each(pool, plan.standby, self._apply, outcome)
         return outcome
 
     @staticmethod
@@ -128,6 +137,25 @@ class Writer:
         await self._machines.wait_seen(made.metadata.resource_version or "")
         return wanted.reword is None
 
+    async def _suspend(self, pool: VirtualMachinePool, wanted: Suspend) -> bool:
+        key, identity = Key(pool.namespace, wanted.name), {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
+        if wanted.document is not None:
+            document = {**wanted.document, "metadata": {**wanted.document["metadata"], **identity}}
+            made = await self._client.apply(written(MACHINES), key, document, manager=MANAGER)
+        else:
+            patch = {"metadata": {**identity, "annotations": {labels.SUSPENDED_BY: pool.uid}}, "spec": {"suspended": True}}
+            made = await self._client.patch(written(MACHINES), key, patch)
+        await self._machines.wait_seen(made.metadata.resource_version or "")
+        return True
+
+    async def _resume(self, pool: VirtualMachinePool, wanted: Resume) -> bool:
+        failed = {labels.SAVE_FAILED: wanted.failure} if wanted.failure else {}
+        metadata = {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
+        patch = {"metadata": {**metadata, "annotations": {labels.SUSPENDED_BY: None, **failed}}, "spec": {"suspended": None}}
+        made = await self._client.patch(written(MACHINES), Key(pool.namespace, wanted.name), patch)
+        await self._machines.wait_seen(made.metadata.resource_version or "")
+        return True
+
     async def _adopt(self, pool: VirtualMachinePool, wanted: Adopt) -> bool:
         identity = {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
         patch = {"metadata": {**identity, "ownerReferences": list(wanted.references)}}
@@ -148,6 +176,9 @@ class Writer:
             volumes = (await self._client.list(DATA_VOLUMES, Selection(namespace=pool.namespace))).items
 
         async def remove(pool: VirtualMachinePool, wanted: Remove) -> bool:
+            if wanted.memory and not await self._preserve_memory(pool, wanted):
+                outcome.conflicts += 1
+                return False
             if wanted.preserve:
                 for volume in [one for one in volumes if one.controller_uid == wanted.uid and not one.being_deleted]:
                     await self._preserve(pool, volume, wanted)
@@ -162,7 +193,18 @@ class Writer:
 
     # Volumes.
 
-    async def _preserve(self, pool: VirtualMachinePool, volume: DataVolume, wanted: Remove) -> None:
+    async def _preserve_memory(self, pool: VirtualMachinePool, wanted: Remove) -> bool:
+        """Asked of the API server itself: what is not saved to its end is nobody's memory. Where it is gone, or was thrown away,
+        the volumes alone are kept. False while it is still to be seen."""
+        claim = await self._client.find(CLAIMS, Key(pool.namespace, memory_claim(wanted.name)))
+        memory = memory_in(wanted.uid, claim)
+        if memory is None or claim is None:
+            return True
+        if memory.record.state == "Saved":
+            await self._preserve(pool, claim, wanted)
+        return memory.record.state != "Saving"
+
+    async def _preserve(self, pool: VirtualMachinePool, volume: DataVolume | PersistentVolumeClaim, wanted: Remove) -> None:
         """The pool becomes a second owner: when the machine goes, the volume stays."""
         known = [reference for one in volume.metadata.owner_references or () if (reference := plain(one)) is not None]
         owned = any(one.get("uid") == pool.uid for one in known)
@@ -178,8 +220,7 @@ class Writer:
             "ownerReferences": known if owned else [*known, owner_reference(pool, controller=False)],
             "annotations": said,
         }
-        made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, volume.name), {"metadata": metadata})
-        await self._volumes.wait_seen(made.metadata.resource_version or "")
+        await self._patch_owners(pool, volume.name, metadata, memory=isinstance(volume, PersistentVolumeClaim))
 
     async def _release(self, pool: VirtualMachinePool, wanted: Release) -> bool:
         metadata = {
@@ -187,9 +228,17 @@ class Writer:
             "resourceVersion": wanted.resource_version,
             "ownerReferences": list(wanted.references),
         }
-        made = await self._client.patch(written(DATA_VOLUMES), Key(pool.namespace, wanted.name), {"metadata": metadata})
-        await self._volumes.wait_seen(made.metadata.resource_version or "")
+        await self._patch_owners(pool, wanted.name, metadata, memory=wanted.memory)
         return True
+
+    async def _patch_owners(self, pool: VirtualMachinePool, name: str, metadata: Document, *, memory: bool) -> None:
+        key, patch = Key(pool.namespace, name), {"metadata": metadata}
+        if memory:
+            claim = await self._client.patch(written(CLAIMS), key, patch)
+            await self._claims.wait_seen(claim.metadata.resource_version or "")
+        else:
+            volume = await self._client.patch(written(DATA_VOLUMES), key, patch)
+            await self._volumes.wait_seen(volume.metadata.resource_version or "")
 
     # All of a kind.
 

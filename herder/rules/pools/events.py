@@ -32,6 +32,18 @@ def removed(names: Sequence[str], *, preserved: bool) -> Event:
     return Event("Normal", reasons.SUCCESSFUL_DELETE, f"scaled in: deleted {_machines(names)}{kept}")
 
 
+def suspended(names: Sequence[str]) -> Event:
+    return Event("Normal", reasons.SAVING_MEMORY, f"to be scaled in, {_whose(names)} memory is saved first: {_machines(names)}")
+
+
+def stay(names: Sequence[str]) -> Event:
+    return Event("Normal", reasons.RESUMED, f"not taken after all, and resumed: {_machines(names)}")
+
+
+def activated(names: Sequence[str]) -> Event:
+    return Event("Normal", reasons.STANDBY_ACTIVATED, f"scaled out with standby machines: {_machines(names)}")
+
+
 def healed(names: Sequence[str]) -> Event:
     gone = f"deleted with {_whose(names)} volumes, to be made again"
     return Event("Warning", reasons.HEALED, f"did not start: {gone}: {_machines(names)}")

@@ -8,19 +8,23 @@ from typing import Literal
 import msgspec
 
 from herder.api import labels, reasons
+from herder.api.core import HorizontalPodAutoscaler
 from herder.api.kinds import VirtualMachine, VirtualMachinePool
 from herder.rules.machines.waiting import shown_word
 from herder.rules.plans import Document, moment, text_of
+from herder.rules.pools.actions import Create, Remove, Update
+from herder.rules.pools.autoscaler import last_words
 from herder.rules.pools.availability import max_unavailable
 from herder.rules.pools.member import FIRST, NEVER, Member
-from herder.rules.pools.plan import Create, PoolPlan, Remove, Update, plan_pool
+from herder.rules.pools.plan import PoolPlan, plan_pool
 from herder.rules.pools.rollout import is_updated
 from herder.rules.pools.snapshot import PoolSnapshot
+from herder.rules.pools.standby import is_ready
 from herder.rules.pools.status import counted, named
 from herder.rules.pools.waiting import rollout_standing
 
 # What a step does. Update: nothing that a guest notices. Release: of a volume, which its machine then has to itself again.
-Action = Literal["Attach", "Release", "Heal", "Delete", "Update", "Restart", "Stop", "Create"]
+Action = Literal["Attach", "Release", "Heal", "Delete", "Resume", "Suspend", "Activate", "Update", "Restart", "Stop", "Create"]
 # Nobody is held back.
 _UNBOUNDED = 2**31 - 1
 # Whoever asks for more machines than anybody has is told the first so many.
@@ -30,6 +34,9 @@ _VERBS: dict[Action, str] = {
     "Release": "released",
     "Heal": "deleted with all volumes and made again",
     "Delete": "deleted",
+    "Resume": "resumed",
+    "Suspend": "suspended, to be deleted",
+    "Activate": "put to work",
     "Update": "updated without a restart",
     "Restart": "restarted",
     "Stop": "stopped",
@@ -77,6 +84,10 @@ class PoolReport(msgspec.Struct, frozen=True, rename="camel"):
     updated: int
     unavailable: int
     surplus: int
+    # Kept beside the replicas, and how many of them can be taken at once; replicas that somebody has suspended.
+    standby: int
+    ready_standby: int
+    suspended: int
     preserved: int
     detached: tuple[str, ...]
     current_revision: str
@@ -85,14 +96,20 @@ class PoolReport(msgspec.Struct, frozen=True, rename="camel"):
     rollout: str
     percent: int
     message: str
-    # What else its conditions complain about.
+    # What else its conditions complain about, and what autoscalers last said of it.
     problems: tuple[str, ...]
+    autoscalers: tuple[str, ...]
     machines: tuple[MachineRow, ...]
 
 
-def pool_report(pool: VirtualMachinePool, machines: Mapping[str, VirtualMachine], members: Iterable[Member]) -> PoolReport:
+def pool_report(
+    pool: VirtualMachinePool,
+    machines: Mapping[str, VirtualMachine],
+    members: Iterable[Member],
+    autoscalers: Iterable[HorizontalPodAutoscaler] = (),
+) -> PoolReport:
     """Counts are those that the pool shows."""
-    status, standing = pool.status, rollout_standing(pool)
+    status, standing, members = pool.status, rollout_standing(pool), list(members)
     wanted = (status.update_revision if status else None) or ""
     problems = _held_back((one.reason or "", one.message or "") for one in (status.conditions if status else None) or ())
     return PoolReport(
@@ -104,6 +121,9 @@ def pool_report(pool: VirtualMachinePool, machines: Mapping[str, VirtualMachine]
         updated=(status.updated_replicas if status else None) or 0,
         unavailable=(status.unavailable_replicas if status else None) or 0,
         surplus=(status.surplus_replicas if status else None) or 0,
+        standby=(status.standby_replicas if status else None) or 0,
+        ready_standby=(status.ready_standby_replicas if status else None) or 0,
+        suspended=sum(member.is_asleep and not member.standby for member in members),
         preserved=(status.preserved_states if status else None) or 0,
         detached=(status.detached if status else None) or (),
         current_revision=(status.current_revision if status else None) or "",
@@ -112,6 +132,7 @@ def pool_report(pool: VirtualMachinePool, machines: Mapping[str, VirtualMachine]
         percent=standing.percent,
         message=standing.text,
         problems=tuple(one for one in problems if one not in standing.text),
+        autoscalers=last_words(pool, autoscalers),
         machines=tuple(_machine_row(member, machines.get(member.name), wanted) for member in members),
     )
 
@@ -132,8 +153,12 @@ def _why_not(member: Member, machine: VirtualMachine | None) -> str:
     """Why it is not ready; empty where it is."""
     if member.deleting:
         return "it is being deleted"
+    if member.standby:
+        return _sleeps(member, machine)
     if member.ready:
         return ""
+    if member.is_asleep:
+        return "it is suspended"
     if member.off:
         return "its run strategy keeps it off" if member.halted else "it is being stopped"
     if member.restarting:
@@ -145,13 +170,26 @@ def _why_not(member: Member, machine: VirtualMachine | None) -> str:
     return ": ".join(part for part in (word, times, said) if part) or "it has not begun yet"
 
 
+def _sleeps(member: Member, machine: VirtualMachine | None) -> str:
+    """Of one that is kept beside the replicas."""
+    if is_ready(member):
+        return "on standby, suspended" if member.has_memory else "on standby, stopped"
+    doing = "its memory is saved" if member.being_saved else "it is booted, to be saved" if member.standby == "Online" else ""
+    word = shown_word(machine) if machine is not None else ""
+    return f"on standby, not yet: {doing or word or 'it has not begun yet'}"
+
+
 def _outdated(member: Member, wanted: str) -> str:
-    if member.deleting or not wanted or is_updated(member, wanted):
+    if member.deleting or not wanted or is_updated(member, wanted) or (member.standby and member.revision == wanted):
         return ""
     if member.number is None:
         return "not named as its pool names machines, so it is never touched"
     if member.paused:
         return "paused, so it is not updated"
+    if member.standby:
+        return "to be updated while it sleeps"
+    if member.has_memory or member.being_saved:
+        return "suspended, so it is not updated"
     if member.migrating:
         return "updated once its migration is over"
     if member.revision == wanted:
@@ -226,9 +264,23 @@ def _steps(snapshot: PoolSnapshot, plan: PoolPlan) -> tuple[PlanStep, ...]:
         *(PlanStep("Release", one.name, why="of a machine that stays after all") for one in plan.release),
         *(PlanStep("Heal", one.name, why=_sick(members[one.name])) for one in plan.heal),
         *(PlanStep("Delete", one.name, why=_taken(snapshot, one, members[one.name])) for one in plan.remove),
+        *(PlanStep("Resume", one.name, why="not taken after all") for one in plan.resume),
+        *(PlanStep("Suspend", one.name, why=_saved_first(snapshot)) for one in plan.suspend),
+        *(PlanStep("Activate", one.name, one.revision, "a standby, for a scale-out") for one in plan.activate),
         *(_updated(one, members[one.name]) for one in plan.update),
         *(PlanStep("Create", one.name, one.revision, _made(one)) for one in plan.create),
+        *(_of_standby(one, members[one.name]) for one in plan.standby),
     )
+
+
+def _saved_first(snapshot: PoolSnapshot) -> str:
+    return f"beyond {counted(snapshot.pool.spec.replicas, 'replica')}; its memory is saved, then it is deleted"
+
+
+def _of_standby(update: Update, member: Member) -> PlanStep:
+    if update.document["spec"].get("suspended") and member.suspension is None:
+        return PlanStep("Suspend", update.name, update.revision, "a standby that is to sleep")
+    return PlanStep("Update", update.name, update.revision, "a standby")
 
 
 def _sick(member: Member) -> str:
@@ -239,7 +291,9 @@ def _sick(member: Member) -> str:
 def _taken(snapshot: PoolSnapshot, removal: Remove, member: Member) -> str:
     chosen = "asked for by name" if member.remove_requested else "marked to go first" if member.scale_in == FIRST else ""
     why = f"beyond {counted(snapshot.pool.spec.replicas, 'replica')}" + (f", {chosen}" if chosen else "")
-    return f"{why}; its volumes are kept" if removal.preserve else f"{why}; its volumes go with it"
+    why = "a standby too many" if member.standby else why
+    kept = "its volumes and its memory are kept" if removal.memory else "its volumes are kept"
+    return f"{why}; {kept}" if removal.preserve else f"{why}; its volumes go with it"
 
 
 def _updated(update: Update, member: Member) -> PlanStep:
@@ -253,7 +307,9 @@ def _updated(update: Update, member: Member) -> PlanStep:
 
 def _made(create: Create) -> str:
     wiped = f"; wipes {', '.join(create.wiped)}" if create.wiped else ""
-    return f"takes back the volumes that were kept of it{wiped}" if create.returning else ""
+    what = "goes on from the memory that was kept of it" if create.resumes else "takes back the volumes that were kept of it"
+    said = [*(["a standby"] if create.standby else []), *([f"{what}{wiped}"] if create.returning else [])]
+    return "; ".join(said)
 
 
 def _followed(snapshot: PoolSnapshot, later: Sequence[PlanStep]) -> Iterable[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from herder.api import defaults, labels
-from herder.api.core import ControllerRevision, Node
+from herder.api.core import ControllerRevision, Node, PersistentVolumeClaim
 from herder.api.kinds import DataVolume, VirtualMachine, VirtualMachineInstance, VirtualMachinePool
+from herder.api.memory import memory_claim
 from herder.api.reading import part
 from herder.rules.instances.observed import answers
 from herder.rules.plans import Document, plain
@@ -17,6 +18,7 @@ from herder.rules.pools.naming import number_of
 from herder.rules.pools.revisions import Revision, is_genuine, stored_revision
 from herder.rules.pools.selection.inputs import NodeState
 from herder.rules.pools.snapshot import Attachable, OwnedVolume, PoolSnapshot
+from herder.rules.suspension.memory import state_in
 
 
 class Everything(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +27,7 @@ class Everything(msgspec.Struct, frozen=True, kw_only=True):
     machines: Iterable[VirtualMachine]
     instances: Iterable[VirtualMachineInstance] = ()
     volumes: Iterable[DataVolume] = ()
+    claims: Iterable[PersistentVolumeClaim] = ()
     revisions: Iterable[ControllerRevision] = ()
     nodes: Iterable[Node] = ()
 
@@ -36,8 +39,12 @@ def snapshot_of(
     machines, instances = list(everything.machines), {one.name: one for one in everything.instances}
     ours = [machine for machine in machines if machine.controller_uid == pool.uid]
     others = [machine for machine in machines if machine.controller_uid != pool.uid and number_of(pool.name, machine.name)]
-    members = [member_of(pool.name, machine, instances.get(machine.name)) for machine in ours]
-    volumes = (owned_volume(pool, volume) for volume in everything.volumes)
+    claims = {claim.name: claim for claim in everything.claims}
+    members = [
+        member_of(pool.name, machine, instances.get(machine.name), state_in(machine.uid, claims.get(memory_claim(machine.name))))
+        for machine in ours
+    ]
+    volumes = (owned_volume(pool, volume) for volume in (*everything.volumes, *claims.values()))
     revisions = (usable_revision(pool, one) for one in everything.revisions)
     return PoolSnapshot(
         pool=pool,
@@ -78,8 +85,10 @@ def attachable(pool: VirtualMachinePool, machine: VirtualMachine) -> Attachable 
     return Attachable(name=machine.name, uid=machine.uid, resource_version=version, references=references_of(machine))
 
 
-def owned_volume(pool: VirtualMachinePool, volume: DataVolume) -> OwnedVolume | None:
-    if not _is_owned_by(volume, pool.uid):
+def owned_volume(pool: VirtualMachinePool, volume: DataVolume | PersistentVolumeClaim) -> OwnedVolume | None:
+    """Of claims only those with memory: that of a DataVolume goes with it."""
+    memory = isinstance(volume, PersistentVolumeClaim)
+    if not _is_owned_by(volume, pool.uid) or (memory and labels.MEMORY not in volume.annotations):
         return None
     return OwnedVolume(
         name=volume.name,
@@ -91,10 +100,11 @@ def owned_volume(pool: VirtualMachinePool, volume: DataVolume) -> OwnedVolume | 
         ready_revision=volume.annotations.get(labels.READY_REVISION, ""),
         revision=volume.annotations.get(labels.POOL_REVISION, ""),
         references=references_of(volume),
+        memory=memory,
     )
 
 
-def _is_owned_by(thing: VirtualMachine | DataVolume, uid: str) -> bool:
+def _is_owned_by(thing: VirtualMachine | DataVolume | PersistentVolumeClaim, uid: str) -> bool:
     return any(one.uid == uid for one in thing.metadata.owner_references or ())
 
 
@@ -106,5 +116,5 @@ def usable_revision(pool: VirtualMachinePool, stored: ControllerRevision) -> Rev
     return revision if is_genuine(pool, revision) else None
 
 
-def references_of(thing: VirtualMachine | DataVolume) -> tuple[Document, ...]:
+def references_of(thing: VirtualMachine | DataVolume | PersistentVolumeClaim) -> tuple[Document, ...]:
     return tuple(found for one in thing.metadata.owner_references or () if (found := plain(one)) is not None)

@@ -20,6 +20,7 @@ from herder.rules.plans import Document, moment, text_of
 from herder.rules.pools.availability import max_unavailable
 from herder.rules.pools.member import Member
 from herder.rules.pools.selection.inputs import NodeState
+from herder.rules.pools.standby import wanted_count
 
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 300.0
@@ -123,7 +124,7 @@ def _treated(
 ) -> int:
     """How many are in treatment: gone, and to be made again, or made again and not yet known to be well or sick. Who is gone and
     has no place any more is waited for by nobody."""
-    missing = pool.spec.replicas - sum(not member.deleting for member in members.values())
+    missing = pool.spec.replicas + wanted_count(pool) - sum(not member.deleting for member in members.values())
     gone = sum(name not in members or members[name].deleting for name in records)
     back = [members[name] for name in records if name in members and not members[name].deleting]
     return min(gone, max(0, missing)) + sum(not one.ready and not one.off and not is_sick(one, settings) for one in back)

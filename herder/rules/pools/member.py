@@ -11,10 +11,14 @@ import msgspec
 from herder.api import labels, reasons
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.kinds.instance import VirtualMachineInstanceStatus
+from herder.api.memory import MemoryState
 from herder.rules.machines.failures import fails_by_itself
+from herder.rules.machines.preserved import was_kept
 from herder.rules.machines.wanted import FINISHED, phase_of, run_strategy, wanted
 from herder.rules.plans import find
 from herder.rules.pools.naming import number_of
+from herder.rules.pools.save_failure import SaveFailure, save_failure_of
+from herder.rules.suspension.savable import why_never
 
 FIRST = "first"
 NEVER = "never"
@@ -34,6 +38,24 @@ class ReadyPeriod(msgspec.Struct, frozen=True):
     since: float
     # Endless where the machine itself has not yet heard that it is over.
     until: float = math.inf
+
+
+class Suspension(msgspec.Struct, frozen=True):
+    """What is known of a machine that is to be suspended: its condition, as the controller of suspensions writes it."""
+
+    # Asked for by its pool, to take it away.
+    by_pool: bool = False
+    holds: bool = False
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why its memory is not saved; empty while it may be."""
+        return self.message or self.reason if not self.holds and self.reason in _PROBLEMS else ""
+
+
+_PROBLEMS = (reasons.CANNOT_SAVE_MEMORY, reasons.SAVE_FAILED, reasons.CLAIM_NOT_OWNED)
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,26 +114,53 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     # The revision on which it was Ready, or proved itself since.
     ready_revision: str = ""
     run: RunField | None = None
+    # None where nobody asked to suspend it.
+    suspension: Suspension | None = None
+    # It is about to go on from memory, and does not run yet; since when its instance is there.
+    resuming: bool = False
+    instance_created: float = 0.0
+    # How often its memory could not be saved when it was to be taken, and why it never can be.
+    save_failure: SaveFailure | None = None
+    unsavable: str = ""
+    # Kept beside the replicas, in this state.
+    standby: str = ""
 
     @property
     def in_flight(self) -> bool:
         """Created, updated or deleted, and not yet Running, halted or gone: what the burst counts. One that fails again and again
         waits by itself, and must not keep the others from their turn."""
-        if self.deleting or self.restarting:
+        if self.deleting or self.restarting or self.being_saved:
             return True
         if self.off:
             return not self.halted
         return not self.running and not self.is_failing
 
     @property
+    def being_saved(self) -> bool:
+        """Its memory is, or is about to be."""
+        return self.suspension is not None and not self.halted and not self.suspension.problem
+
+    @property
+    def is_asleep(self) -> bool:
+        """Suspended, and it is known what came of its memory."""
+        return self.suspension is not None and self.halted and self.suspension.holds
+
+    @property
+    def has_memory(self) -> bool:
+        return self.is_asleep and self.suspension is not None and self.suspension.reason == reasons.MEMORY_SAVED
+
+    @property
     def is_failing(self) -> bool:
         return self.failures > 0 or self.volume_failed
 
 
-def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstance | None) -> Member:
+def member_of(
+    pool: str, machine: VirtualMachine, instance: VirtualMachineInstance | None, memory: MemoryState | None = None
+) -> Member:
+    """`memory`: what its own claim holds of its guest."""
     own = instance if instance is not None and instance.controller_uid == machine.uid else None
     alive = own if own is not None and phase_of(own) not in FINISHED else None
-    want = wanted(machine, own)
+    want = wanted(machine, own, memory)
     off = want in ("leave", "stop") and (alive is None or want == "stop")
     going = alive is not None and (alive.being_deleted or want in ("replace", "stop"))
     ready = find(alive.status.conditions if alive is not None and alive.status else None, reasons.READY)
@@ -157,7 +206,30 @@ def member_of(pool: str, machine: VirtualMachine, instance: VirtualMachineInstan
         volume_not_owned=((machine.status.message if machine.status else None) or "") if reason == reasons.VOLUME_NOT_OWNED else "",
         ready_revision=(machine.status.ready_revision if machine.status else None) or "",
         run=_run_field(machine),
+        suspension=_suspension(machine) if machine.spec.suspended else None,
+        resuming=_is_resuming(machine, alive, memory),
+        instance_created=_seconds(alive.metadata.creation_timestamp) if alive is not None else 0.0,
+        save_failure=save_failure_of(machine.annotations.get(labels.SAVE_FAILED, "")),
+        unsavable=why_never(alive.spec) if alive is not None else "",
+        standby=machine.labels.get(labels.STANDBY, ""),
     )
+
+
+def _is_resuming(machine: VirtualMachine, alive: VirtualMachineInstance | None, memory: MemoryState | None) -> bool:
+    """Also one that its pool has made for it, and that has not taken its memory back yet."""
+    if machine.spec.suspended or machine.being_deleted:
+        return False
+    if alive is not None:
+        return labels.RESUME_FROM in alive.annotations and phase_of(alive) != "Running"
+    return memory in ("Saved", "Resuming") or was_kept(machine)
+
+
+def _suspension(machine: VirtualMachine) -> Suspension:
+    told = find(machine.status.conditions if machine.status else None, reasons.SUSPENDED)
+    by_pool = machine.annotations.get(labels.SUSPENDED_BY, "") == machine.controller_uid
+    if told is None:
+        return Suspension(by_pool)
+    return Suspension(by_pool, told.status == "True", told.reason or "", told.message or "")
 
 
 def _last_ready(machine: VirtualMachine, instance: VirtualMachineInstance | None, *, is_ready: bool) -> ReadyPeriod | None:

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import msgspec
 
 from herder.api import labels
+from herder.api.core import PersistentVolumeClaim
 from herder.api.kinds import DataVolume, VirtualMachinePool
 from herder.api.kinds.pool import StatePreservation
 from herder.rules.plans import Document, text_of
@@ -27,6 +28,8 @@ class Release(msgspec.Struct, frozen=True):
     uid: str
     resource_version: str
     references: tuple[Document, ...]
+    # A claim with memory, and no DataVolume.
+    memory: bool = False
 
 
 def state_preservation(pool: VirtualMachinePool) -> StatePreservation:
@@ -36,8 +39,12 @@ def state_preservation(pool: VirtualMachinePool) -> StatePreservation:
 
 
 def keeps_volumes(pool: VirtualMachinePool) -> bool:
-    """Memory cannot be saved yet: Online keeps what Offline keeps, and never less."""
+    """Online keeps what Offline keeps, and memory."""
     return state_preservation(pool) != "Disabled"
+
+
+def keeps_memory(pool: VirtualMachinePool) -> bool:
+    return state_preservation(pool) == "Online"
 
 
 def preserved_states(snapshot: PoolSnapshot) -> dict[str, tuple[OwnedVolume, ...]]:
@@ -58,6 +65,7 @@ def releases(snapshot: PoolSnapshot, preserving: Container[str]) -> tuple[Releas
             volume.uid,
             volume.resource_version,
             tuple(one for one in volume.references if one.get("uid") != snapshot.pool.uid),
+            volume.memory,
         )
         for volume in snapshot.volumes
         if volume.controller
@@ -78,6 +86,10 @@ def was_ready_on(snapshot: PoolSnapshot) -> dict[str, str]:
     return {volume.machine: volume.ready_revision for volume in snapshot.volumes if volume.machine and volume.ready_revision}
 
 
+def kept_memory(kept: Iterable[OwnedVolume]) -> OwnedVolume | None:
+    return next((volume for volume in kept if volume.memory), None)
+
+
 def changed_meanwhile(
     pool: VirtualMachinePool, kept: Iterable[OwnedVolume], target: Revision, known: Mapping[str, Revision], number: int
 ) -> tuple[str, ...]:
@@ -86,7 +98,7 @@ def changed_meanwhile(
     if strategy_of(pool) != "Proactive" or not reprovisions(pool):
         return ()
     found: list[str] = []
-    for volume in kept:
+    for volume in (one for one in kept if not one.memory):
         name, _, postfix = volume.name.rpartition("-")
         before = known.get(volume.revision)
         if postfix == str(number) and before is not None and name in volume_changes(before.template, target.template):
@@ -97,7 +109,9 @@ def changed_meanwhile(
 class PreservedRow(msgspec.Struct, frozen=True, rename="camel"):
     # The machine that is gone.
     name: str
+    # DataVolumes, and the claim with its memory.
     volumes: tuple[str, ...]
+    memory: bool
     # Of its oldest volume.
     created: str
     ready_revision: str
@@ -111,9 +125,13 @@ class PreservedStates(msgspec.Struct, frozen=True, rename="camel"):
     machines: tuple[PreservedRow, ...]
 
 
-def kept_volumes(pool: VirtualMachinePool, volumes: Iterable[DataVolume]) -> dict[str, list[DataVolume]]:
-    """By machine that is gone: volumes that the pool owns, and nobody controls."""
-    kept: dict[str, list[DataVolume]] = {}
+# What is kept of a machine: its disks, and the claim with its memory.
+Kept = DataVolume | PersistentVolumeClaim
+
+
+def kept_volumes(pool: VirtualMachinePool, volumes: Iterable[Kept]) -> dict[str, list[Kept]]:
+    """By machine that is gone: what the pool owns, and nobody controls."""
+    kept: dict[str, list[Kept]] = {}
     for volume in volumes:
         machine = volume.labels.get(labels.MACHINE_NAME, "")
         owned = any(one.uid == pool.uid for one in volume.metadata.owner_references or ())
@@ -122,11 +140,12 @@ def kept_volumes(pool: VirtualMachinePool, volumes: Iterable[DataVolume]) -> dic
     return kept
 
 
-def preserved_report(pool: VirtualMachinePool, kept: Mapping[str, Sequence[DataVolume]]) -> PreservedStates:
+def preserved_report(pool: VirtualMachinePool, kept: Mapping[str, Sequence[Kept]]) -> PreservedStates:
     rows = [
         PreservedRow(
             name=machine,
             volumes=tuple(volume.name for volume in volumes),
+            memory=any(isinstance(volume, PersistentVolumeClaim) for volume in volumes),
             created=min((text_of(made) for one in volumes if (made := one.metadata.creation_timestamp)), default=""),
             ready_revision=next((mark for one in volumes if (mark := one.annotations.get(labels.READY_REVISION))), ""),
         )

@@ -25,6 +25,8 @@ from herder.rules.pools.template import in_words_of, is_off, run_field, same_run
 
 # Nobody is restarted for a template that people take back at once.
 SETTLES_IN = 1.0
+# A resumed guest runs as soon as its pod is placed.
+RESUMES_WITHIN = 60.0
 Strategy = Literal["Unmanaged", "Opportunistic", "Proactive"]
 State = Literal["Rolling", "Paused", "Halted", "RolledBack", "Limited"]
 # What an update does to the machine: nothing that its guest notices, a restart, or its end.
@@ -175,8 +177,24 @@ def steps(
         return taken
     left = limits.burst - sum(not step.member.in_flight for step in taken)
     restarted = {step.member.uid for step in taken}
-    outdated = [member for member in members if member.revision != course.target.name and member.uid not in restarted]
+    outdated = [
+        member
+        for member in members
+        if member.revision != course.target.name
+        and member.uid not in restarted
+        and not keeps_its_memory(member, course.target, known, limits.now)
+    ]
     return (*taken, *_within_burst([_opportunistic(member, course.target, known) for member in outdated], max(0, left)))
+
+
+def keeps_its_memory(member: Member, target: Revision, known: Mapping[str, Revision], now: float) -> bool:
+    """It is suspended, or about to go on from memory: with another template it could not. Its turn comes once it runs. Who finds no
+    place for long is like any other that does not start."""
+    late = member.instance_uid and now - member.instance_created > RESUMES_WITHIN
+    if not (member.has_memory or member.being_saved or (member.resuming and not late)):
+        return False
+    has = known.get(member.revision)
+    return has is None or has.instance_key != target.instance_key
 
 
 def is_asked(member: Member, target: Revision) -> bool:
@@ -187,7 +205,8 @@ def is_asked(member: Member, target: Revision) -> bool:
 def _proactive(
     pool: VirtualMachinePool, course: Course, known: Mapping[str, Revision], members: Sequence[Member], limits: Limits
 ) -> tuple[Step, ...]:
-    pending = [step for member in members if (step := _step(pool, member, course.target, known)) is not None]
+    free = [member for member in members if not keeps_its_memory(member, course.target, known, limits.now)]
+    pending = [step for member in free if (step := _step(pool, member, course.target, known)) is not None]
     in_place = _within_burst([step for step in pending if step.effect == "InPlace"], limits.burst)
     left = limits.burst - sum(not step.member.in_flight for step in in_place)
     taking = _within_budget(pool, [step for step in pending if step.effect != "InPlace"], limits, left)
@@ -243,7 +262,7 @@ def _step(pool: VirtualMachinePool, member: Member, target: Revision, known: Map
             return _not_yet_said(pool, member, target, known)
         return Step(member, target, "Restart", member.run, _still_wiped(pool, member), member.instance_uid)
     run = _run(member, target, known)
-    wiped = _reprovisioned(pool, member, target, known)
+    wiped = reprovisioned(pool, member, target, known)
     if is_off(run) and not member.off:
         return Step(member, target, "Stop", run, wiped)
     if not member.off and (outdated_instance or (wiped and runs)):
@@ -282,7 +301,7 @@ def _run(member: Member, target: Revision, known: Mapping[str, Revision]) -> Run
     return in_words_of(member.run, wanted)
 
 
-def _reprovisioned(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> tuple[str, ...]:
+def reprovisioned(pool: VirtualMachinePool, member: Member, target: Revision, known: Mapping[str, Revision]) -> tuple[str, ...]:
     """What differs now, and what was asked for before and may not have been done yet: whoever does it wipes only what differs."""
     before = known.get(member.revision)
     asked = _still_wiped(pool, member)

@@ -15,7 +15,8 @@ from herder.rules.pools.selection.inputs import NodeState
 
 
 class OwnedVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """A DataVolume that the pool is an owner of: preserved, or about to be, or forgotten by who was interrupted."""
+    """A DataVolume, or a claim with memory, that the pool is an owner of: preserved, or about to be, or forgotten by who was
+    interrupted."""
 
     name: str
     uid: str
@@ -29,6 +30,8 @@ class OwnedVolume(msgspec.Struct, frozen=True, kw_only=True):
     ready_revision: str = ""
     revision: str = ""
     references: tuple[Document, ...] = ()
+    # A claim with the memory of a machine that was suspended.
+    memory: bool = False
 
 
 class Attachable(msgspec.Struct, frozen=True, kw_only=True):

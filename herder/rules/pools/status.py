@@ -11,10 +11,11 @@ from herder.rules.plans import Document, condition, moment, since, text_of, with
 from herder.rules.pools.availability import Availability, is_available, max_unavailable, min_ready_seconds
 from herder.rules.pools.healing import Healing, is_sick, is_spared
 from herder.rules.pools.member import Member
-from herder.rules.pools.preservation import preserved_states, state_preservation, was_ready_on
+from herder.rules.pools.preservation import preserved_states, was_ready_on
 from herder.rules.pools.revisions import Revision
 from herder.rules.pools.rollout import Course, is_updated, proactive, strategy_of, was_complete
 from herder.rules.pools.snapshot import PoolSnapshot, Refusal
+from herder.rules.pools.standby import Standbys, is_ready, why_offline
 
 MOST_DETACHED = 256
 # Of the machines that a sentence could name.
@@ -33,6 +34,9 @@ class Standing(msgspec.Struct, frozen=True):
     surplus: int
     # What was refused to machines that there are, or should be.
     refusals: Mapping[str, Refusal]
+    # Who is not taken because its memory cannot be saved, and why.
+    unsaved: tuple[tuple[str, str], ...] = ()
+    standbys: Standbys = Standbys()
 
 
 def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Document:
@@ -50,6 +54,8 @@ def status_of(snapshot: PoolSnapshot, standing: Standing, now: float) -> Documen
             "updatedReplicas": sum(is_updated(member, standing.wanted.name) for member in standing.staying),
             "unavailableReplicas": standing.availability.unavailable,
             "surplusReplicas": standing.surplus,
+            "standbyReplicas": len(standing.standbys.staying) or None,
+            "readyStandbyReplicas": sum(is_ready(member) for member in standing.standbys.staying) or None,
             "preservedStates": len(preserved_states(snapshot)),
             "detachedReplicas": len(snapshot.detached),
             "detached": list(detached) or None,
@@ -101,10 +107,30 @@ def _conditions(snapshot: PoolSnapshot, standing: Standing, complete: bool) -> l
         whose = "its" if len(spared) == 1 else "their"
         message = f"ready on an earlier revision, so {whose} volumes are not wiped: {named(spared)}; mend or revert the template"
         found.append(condition(reasons.HEALING_WITHHELD, True, reasons.READY_ON_EARLIER_REVISION, message))
-    if state_preservation(pool) == "Online":
-        message = "memory cannot be saved yet: volumes are kept, as with Offline"
-        found.append(condition(reasons.MEMORY_PRESERVED, False, reasons.CANNOT_SAVE_MEMORY, message))
+    unsaved = _unsaved(snapshot, standing)
+    if unsaved:
+        found.append(condition(reasons.MEMORY_PRESERVED, False, reasons.CANNOT_SAVE_MEMORY, unsaved[:2000]))
     return found
+
+
+def _unsaved(snapshot: PoolSnapshot, standing: Standing) -> str:
+    """Whose memory cannot be saved, of those that should be taken or sleep."""
+    said: list[str] = []
+    if standing.unsaved:
+        said.append(
+            f"not taken, because memory cannot be saved: {named((f'{name}: {why}' for name, why in standing.unsaved), '; ')}"
+        )
+    wanted = snapshot.pool.spec.standby
+    if wanted is not None and wanted.replicas and wanted.state == "Online":
+        never = why_offline(standing.course.last_good)
+        failed = [
+            f"{one.name}: {one.save_failure.message}"
+            for one in standing.standbys.staying
+            if one.standby == "Offline" and one.save_failure is not None
+        ]
+        why = never or named(failed, "; ")
+        said += [f"standby machines that are stopped, because memory cannot be saved: {why}"] if why else []
+    return "; ".join(said)
 
 
 def _available(snapshot: PoolSnapshot, standing: Standing) -> Document:
@@ -151,7 +177,9 @@ def _held_up(standing: Standing) -> str:
     others = [one for one in standing.staying if not is_updated(one, standing.wanted.name)]
     paused = [one.name for one in others if one.paused]
     migrating = [one.name for one in others if one.migrating and not one.paused]
+    suspended = [one.name for one in others if one.has_memory or one.being_saved]
     said = f"; paused, and left so: {named(paused)}" if paused else ""
+    said += f"; suspended, and left so: {named(suspended)}" if suspended else ""
     return said + (f"; waiting for migrations of {named(migrating)}" if migrating else "")
 
 

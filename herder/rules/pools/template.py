@@ -20,20 +20,30 @@ RUN_FIELDS = ("running", "runStrategy")
 
 
 def machine_document(
-    pool: VirtualMachinePool, revision: Revision, number: int, *, run: RunField | None = None, annotations: Document | None = None
+    pool: VirtualMachinePool,
+    revision: Revision,
+    number: int,
+    *,
+    run: RunField | None = None,
+    annotations: Document | None = None,
+    standby: str = "",
+    suspended: bool = False,
 ) -> Document:
     """All that the pool says about the machine, for server-side apply. `run`: in place of what the template says."""
     metadata = part(revision.template, "metadata")
-    marks = {labels.POOL_REVISION: revision.name}
+    marks = {labels.POOL_REVISION: revision.name, **({labels.STANDBY: standby} if standby else {})}
+    # A template that says it would have its machines counted as what they are not.
+    given = {name: value for name, value in part(metadata, "labels").items() if name != labels.STANDBY}
+    spec = _without_empty_lists(_spec(revision, number, run))
     return {
         "metadata": {
             "name": machine_name(pool.name, number),
             "namespace": pool.namespace,
-            "labels": {**part(metadata, "labels"), **marks},
+            "labels": {**given, **marks},
             "annotations": {**part(metadata, "annotations"), **(annotations or {})},
             "ownerReferences": [owner_reference(pool)],
         },
-        "spec": _without_empty_lists(_spec(revision, number, run)),
+        "spec": {**spec, "suspended": True} if suspended else spec,
     }
 
 

@@ -128,6 +128,11 @@ def remove(machine: VirtualMachine, pool: VirtualMachinePool, members: Sequence[
     if member is None or member.number is None:
         raise Impossible(f"VirtualMachine {machine.name} is not named {pool.name}-<n>, so its pool never touches it")
     _refuse_whole_pause(pool, "it would stay")
+    if member.standby:
+        raise Impossible(
+            f"VirtualMachine {machine.name} is a standby of pool {pool.name}, and none of its replicas; fewer of them are kept with"
+            " fewer spec.standby.replicas"
+        )
     if member.scale_in == NEVER:
         raise Impossible(
             f"VirtualMachine {machine.name} is protected; `herder pool protect --undo {machine.name}` lets it be taken again"
@@ -173,7 +178,7 @@ def lowered(pool: VirtualMachinePool, members: Sequence[Member]) -> int | None:
 
 
 def _staying(members: Sequence[Member]) -> list[Member]:
-    return [one for one in members if not one.deleting and one.number is not None]
+    return [one for one in members if not one.deleting and one.number is not None and not one.standby]
 
 
 def replace(machine: VirtualMachine, pool: VirtualMachinePool, member: Member, wanted: Revision) -> Wish:

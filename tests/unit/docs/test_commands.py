@@ -20,6 +20,7 @@ FLAG = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 # Flags that pages name alone and that are those of other programs.
 OF_OTHERS = {
     *("--authorization-mode", "--kubelet-certificate-authority", "--kubelet-client-certificate"),  # kube-apiserver
+    *("--kubelet-insecure-tls", "--kubelet-use-node-status-port"),  # metrics-server
     *("--as", "--grace-period", "--since", "--timestamps", "--server-side", "--seed", "--seeds"),  # kubectl, pytest
     *("--require-hashes", "--universal", "--generate-hashes"),  # uv
 }

@@ -10,6 +10,7 @@ from herder.api.kinds.instance import InstancePhase
 from herder.api.registry import KINDS
 from herder.app.main import cli
 from herder.server.builtins import BUILTINS
+from herder.server.resource_metrics import MEASURED
 
 from .pages import DOCS, PAGES, ROOT, blocks_of, spans_of, text_of
 
@@ -25,9 +26,9 @@ def _rows(page: Path, words: str) -> list[list[str]]:
 
 def test_the_kinds_that_are_served_are_those_of_the_engine() -> None:
     listed = {kind for _, kinds in _rows(DOCS / "differences.md", "## What is served") for kind in re.findall(r"[A-Z]\w+", kinds)}
-    assert listed == {one.kind for one in (*BUILTINS, *KINDS)}
+    assert listed == {one.kind for one in (*BUILTINS, *MEASURED, *KINDS)}
     groups = {group for cell, _ in _rows(DOCS / "differences.md", "## What is served") for group in cell.split(", ")}
-    served = {f"{one.group}/{one.version}".removeprefix("/") for one in (*BUILTINS, *KINDS)}
+    served = {f"{one.group}/{one.version}".removeprefix("/") for one in (*BUILTINS, *MEASURED, *KINDS)}
     assert groups == served
 
 

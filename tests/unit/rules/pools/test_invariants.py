@@ -28,9 +28,16 @@ def scale(world: World) -> None:
 
 
 def change_strategy(world: World) -> None:
-    kept = world.dice.choice(["Disabled", "Offline"])
+    kept = world.dice.choice(["Disabled", "Offline", "Online", "Online"])
     kind = world.dice.choice(["proactive", "proactive", "opportunistic"])
     world.spec = {**world.spec, "scaleInStrategy": {kind: {"statePreservation": kept}}}
+
+
+def change_standby(world: World) -> None:
+    world.spec = {
+        **world.spec,
+        "standby": {"replicas": world.dice.randint(0, 2), "state": world.dice.choice(["Offline", "Online"])},
+    }
 
 
 def change_rollout(world: World) -> None:
@@ -110,7 +117,19 @@ def lose_node_of_a_sick_one(world: World) -> None:
 
 
 EVENTS: list[Callable[[World], None]] = [
-    *(change_template, change_template, scale, scale, change_strategy, change_rollout, change_limits, pause, spoil, crash),
+    *(
+        change_template,
+        change_template,
+        scale,
+        scale,
+        change_strategy,
+        change_standby,
+        change_rollout,
+        change_limits,
+        pause,
+        spoil,
+        crash,
+    ),
     *(switch, detach, delete, wish, lose_node, lose_node_of_a_sick_one),
 ]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from herder.api import labels
 from herder.rules.pools.member import Member, ReadyPeriod, member_of
 from tests.unit.rules.machines import instance, instance_view, later, machine, machine_view
 
@@ -115,3 +116,26 @@ def test_a_machine_that_its_template_starts_paused_is_not_paused_by_a_person(sta
     paused = instance("Running", conditions=[{"type": "Paused", "status": "True"}])
     paused["spec"] |= started
     assert seen(machine(), paused).paused is expected
+
+
+RESUMED_FROM = {labels.RESUME_FROM: "claim-1"}
+RAN = {"lastInstanceUID": "aaaaaaaa-0001"}
+
+
+@pytest.mark.parametrize(
+    ("document", "alive", "memory", "resuming"),
+    [
+        (machine(RAN), None, "Saved", True),
+        (machine(RAN), None, "Resuming", True),
+        (machine(RAN), None, "Used", False),
+        (machine(RAN), None, None, False),
+        (machine(annotations=RESUMED_FROM), None, None, True),
+        (machine(RAN, annotations=RESUMED_FROM), None, None, False),
+        (machine(), instance("Scheduling", annotations=RESUMED_FROM), "Resuming", True),
+        (machine(), instance("Running", annotations=RESUMED_FROM), "Resuming", False),
+        (machine(RAN, suspended=True), None, "Saved", False),
+    ],
+)
+def test_one_that_is_about_to_go_on_from_memory_is_known(document: Any, alive: Any, memory: Any, resuming: bool) -> None:
+    found = instance_view(alive) if alive is not None else None
+    assert member_of("web", machine_view(document), found, memory).resuming == resuming

@@ -28,15 +28,9 @@ def scaled(replicas: int, *members: Any, spec: Any = OFFLINE, **more: Any) -> Po
     ],
 )
 def test_volumes_stay_as_the_strategy_says_and_online_is_never_less_than_offline(strategy: Any, kept: bool) -> None:
-    plan = scaled(0, member(1, halted=True, off=True), spec={"scaleInStrategy": strategy})
+    plan = scaled(0, member(1, running=False, halted=True, off=True), spec={"scaleInStrategy": strategy})
     assert [one.preserve for one in plan.remove] == [kept]
     assert plan.remove[0].ready_revision == name_of(A)
-
-
-def test_online_says_that_memory_is_not_kept_yet() -> None:
-    plan = scaled(1, member(1), spec={"scaleInStrategy": {"proactive": {"statePreservation": "Online"}}})
-    shown = next(one for one in plan.status["conditions"] if one["type"] == "MemoryPreserved")
-    assert (shown["status"], shown["message"]) == ("False", "memory cannot be saved yet: volumes are kept, as with Offline")
 
 
 def test_a_machine_gets_back_its_own_name_and_what_is_kept_under_it() -> None:

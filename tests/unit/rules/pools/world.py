@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from herder.api import labels
 from herder.api.int_or_percent import scaled_value
 from herder.api.kinds.pool import VirtualMachinePoolStatus
 from herder.rules.pools import PoolPlan, PoolSnapshot, plan_pool
-from herder.rules.pools.member import Member, RunField
-from herder.rules.pools.plan import Create, Remove, Update
+from herder.rules.pools.actions import Create, Remove, Resume, Suspend, Update
+from herder.rules.pools.member import Member, RunField, Suspension
 from herder.rules.pools.revisions import Revision, revision_of
+from herder.rules.pools.save_failure import save_failure_of
 from herder.rules.pools.selection.inputs import NodeState
 from herder.rules.pools.snapshot import Attachable, OwnedVolume
 
@@ -50,6 +52,18 @@ class Volume(msgspec.Struct):
     was_ready: bool = False
 
 
+class Memory(msgspec.Struct):
+    """What was saved of a guest."""
+
+    uid: str
+    machine: str
+    controller: str
+    revision: str
+    version: int = 0
+    kept_by_pool: bool = False
+    used: bool = False
+
+
 class Machine(msgspec.Struct):
     name: str
     uid: str
@@ -73,6 +87,15 @@ class Machine(msgspec.Struct):
     ready_revision: str = ""
     # Its disk is made again once its instance has ended.
     reprovisions: bool = False
+    # To be suspended; by its pool, to take it away; by what the pool applies; and why it cannot be.
+    suspended: bool = False
+    by_pool: bool = False
+    applied: bool = False
+    problem: str = ""
+    save_failed: str = ""
+    standby: str = ""
+    # It was made to go on from memory.
+    resumes: bool = False
 
 
 class Died(Exception):
@@ -90,6 +113,7 @@ class World:
         self.revisions: dict[str, Revision] = {}
         self.machines: dict[str, Machine] = {}
         self.volumes: dict[str, Volume] = {}
+        self.memories: dict[str, Memory] = {}
         self.lost: set[str] = set()
         # What the controller knows of instances, which may be old.
         self.seen: dict[str, Instance | None] = {}
@@ -123,17 +147,20 @@ class World:
                 Attachable(name=one.name, uid=one.uid, resource_version=str(one.version), references=({"uid": POOL},))
                 for one in offered
             ),
-            volumes=tuple(_owned(name, one) for name, one in self.volumes.items() if one.kept_by_pool),
+            volumes=(
+                *(_owned(name, one) for name, one in self.volumes.items() if one.kept_by_pool),
+                *(_owned_memory(name, one) for name, one in self.memories.items() if one.kept_by_pool),
+            ),
             living=frozenset(one.uid for one in self.machines.values() if not one.deleting),
             revisions=tuple(self.revisions.values()),
-            nodes={name: NodeState({}, name not in self.lost) for name in NODES},
+            nodes={name: NodeState({labels.SAVE_MEMORY: "true"}, name not in self.lost) for name in NODES},
             burst=4,
         )
 
     def member(self, one: Machine) -> Member:
         instance = self.seen.get(one.name)
         restarting = instance is not None and one.restart_request == instance.uid and one.run == "Always"
-        off = one.run == "Halted"
+        off = one.run == "Halted" or (one.suspended and instance is None)
         ready = instance is not None and bool(instance.ready_since) and not restarting and not off
         return Member(
             name=one.name,
@@ -160,7 +187,21 @@ class World:
             failing_since=one.failing_since,
             ready_revision=one.ready_revision,
             run=RunField("runStrategy", one.run),
+            suspension=self._suspension(one) if one.suspended else None,
+            resuming=not one.suspended and instance is None and (one.resumes or self._has_memory(one)),
+            save_failure=save_failure_of(one.save_failed),
+            standby=one.standby,
         )
+
+    def _suspension(self, one: Machine) -> Suspension:
+        if one.problem:
+            return Suspension(one.by_pool, reason="SaveFailed", message=one.problem)
+        saved, holds = self._has_memory(one), one.instance is None
+        return Suspension(one.by_pool, holds, ("MemorySaved" if saved else "NothingSaved") if holds else "SavingMemory")
+
+    def _has_memory(self, one: Machine) -> bool:
+        memory = self.memories.get(_memory(one.name))
+        return memory is not None and memory.controller == one.uid and not memory.used
 
     # The pool's controller.
 
@@ -192,7 +233,11 @@ class World:
             self._may_die(crash)
             self.revisions.pop(gone.name)
         parts: list[list[Any]] = [
-            list(part) for part in (plan.adopt, plan.release, plan.heal, plan.remove, plan.update, plan.create)
+            list(part)
+            for part in (
+                *(plan.adopt, plan.release, plan.heal, plan.remove, plan.resume, plan.suspend),
+                *(plan.activate, plan.update, plan.create, plan.standby),
+            )
         ]
         for part in parts:
             self.dice.shuffle(part)
@@ -214,8 +259,8 @@ class World:
         if isinstance(one, Create):
             self._create(one)
             return
-        if hasattr(one, "references") and one.name in self.volumes:
-            volume = self.volumes[one.name]
+        if hasattr(one, "references") and (one.name in self.volumes or one.name in self.memories):
+            volume = self.volumes.get(one.name) or self.memories[one.name]
             if str(volume.version) == one.resource_version:
                 volume.kept_by_pool, volume.version = False, volume.version + 1
             return
@@ -223,12 +268,20 @@ class World:
         if machine is None or machine.uid != one.uid or str(machine.version) != one.resource_version:
             return  # a conflict
         machine.version += 1
-        if isinstance(one, Update | Remove) and machine.owner != POOL:
+        if isinstance(one, Update | Remove | Suspend | Resume) and machine.owner != POOL:
             self.note(f"{machine.name} is not the pool's and was touched")
         if isinstance(one, Update):
             self._update(machine, one)
         elif isinstance(one, Remove):
             self._remove(machine, one, healed=healed)
+        elif isinstance(one, Suspend):
+            machine.suspended = machine.by_pool = True
+            if one.document is not None:
+                machine.revision = one.document["metadata"]["labels"][labels.POOL_REVISION]
+                machine.bad, machine.applied = _is_bad(one.document), True
+        elif isinstance(one, Resume):
+            machine.suspended = machine.by_pool = machine.applied = False
+            machine.problem, machine.save_failed = "", one.failure or machine.save_failed
         else:
             machine.owner, machine.offered = POOL, False
 
@@ -237,13 +290,26 @@ class World:
             return
         run = wanted.document["spec"]["runStrategy"]
         made = Machine(wanted.name, self.fresh("vm"), self.now, wanted.revision, _is_bad(wanted.document), run, self.now)
+        made.standby = wanted.document["metadata"]["labels"].get(labels.STANDBY, "")
+        made.suspended = made.applied = wanted.document["spec"].get("suspended", False)
+        made.resumes = wanted.resumes
+        if bool(made.standby) != wanted.standby:
+            self.note(f"{made.name} is a standby, or is none, and the plan does not say so")
         self.machines[wanted.name] = made
 
     def _update(self, machine: Machine, wanted: Update) -> None:
         annotations = wanted.document["metadata"]["annotations"]
+        # One that sleeps beside the replicas is booted for another revision, and saved again.
+        machine.resumes = machine.resumes and (not machine.standby or machine.revision == wanted.revision)
         machine.revision, machine.bad, machine.updated = wanted.revision, _is_bad(wanted.document), self.now
         machine.restart_request = annotations.get("herder.dev/restart-requested", "")
         machine.run = wanted.document["spec"]["runStrategy"]
+        machine.standby = wanted.document["metadata"]["labels"].get(labels.STANDBY, "")
+        suspended = wanted.document["spec"].get("suspended", False)
+        if suspended or machine.applied:
+            machine.suspended = machine.applied = suspended
+            machine.problem = machine.problem if suspended else ""
+        machine.save_failed = annotations.get(labels.SAVE_FAILED, machine.save_failed)
         machine.reprovisions = "herder.dev/reprovision" in annotations
         if machine.reprovisions != wanted.wipes:
             self.note(f"{machine.name} is wiped, and that is not said in the plan")
@@ -261,8 +327,18 @@ class World:
                 self.note(f"{machine.name} was ready before, fails because of its template, and was wiped")
             if volume.kept_by_pool:
                 self.note(f"the disk of {machine.name} outlives its healing")
+        memory = self.memories.get(_memory(machine.name))
+        if memory is not None and memory.controller == machine.uid and wanted.memory and not memory.used and not healed:
+            memory.kept_by_pool, memory.version = True, memory.version + 1
+            self._may_die(0.1)
         strategy = self.spec.get("scaleInStrategy") or {}
-        keeps = any(one.get("statePreservation") == "Offline" for one in strategy.values())
+        keeps = any(one.get("statePreservation") in ("Offline", "Online") for one in strategy.values())
+        online = any(one.get("statePreservation") == "Online" for one in strategy.values())
+        runs = (
+            machine.instance is not None and bool(machine.instance.ready_since) and machine.restart_request != machine.instance.uid
+        )
+        if runs and online and not healed and machine.run == "Always" and not machine.standby:
+            self.note(f"{machine.name} ran, and was scaled in without its memory")
         if volume is not None and own and not healed and keeps and not volume.kept_by_pool:
             self.note(f"{machine.name} was scaled in, and its disk is lost")
         machine.deleting = True
@@ -276,13 +352,16 @@ class World:
         silent = [one.name for one in plan.heal if self.member(self.machines[one.name]).node in self.lost]
         if silent:
             self.note(f"{silent} were wiped while their node did not answer")
-        touched = [one.name for one in (*plan.heal, *plan.remove, *plan.update, *plan.create)]
+        done = (plan.heal, plan.remove, plan.update, plan.create, plan.suspend, plan.resume, plan.activate, plan.standby)
+        touched = [one.name for part in done for one in part]
         if len(touched) != len(set(touched)):
             self.note(f"one machine has two parts in a plan: {touched}")
 
     def _judge_updates(self, plan: PoolPlan) -> None:
-        staying = [one for one in self.machines.values() if one.owner == POOL and not one.deleting]
-        gone = {one.uid for one in (*plan.remove, *plan.heal)}
+        staying = [one for one in self.machines.values() if one.owner == POOL and not one.deleting and not one.standby]
+        resumed = {one.uid for one in plan.resume}
+        saved = {one.uid for one in staying if one.by_pool and one.uid not in resumed}
+        gone = saved.union(one.uid for one in (*plan.remove, *plan.heal, *plan.suspend))
         known = {one.uid: self.member(one) for one in staying if one.uid not in gone}
         missed = sum(not self._available(one) and not one.halted for one in known.values()) + max(0, self.replicas - len(known))
         down = [known[one.uid] for one in plan.update if one.effect != "InPlace" and known[one.uid].ready]
@@ -314,6 +393,8 @@ class World:
         if machine.deleting:
             machine.instance = None
             self._go(machine)
+        elif machine.suspended:
+            self._suspend(machine)
         elif instance is None:
             self._start(machine)
         elif machine.run == "Halted" or machine.restart_request == instance.uid:
@@ -322,8 +403,47 @@ class World:
         else:
             self._boot(machine, instance)
 
+    def _suspend(self, machine: Machine) -> None:
+        """It is saved once it is ready; or that fails, and it goes on until somebody takes it back."""
+        instance = machine.instance
+        if instance is None:
+            self._take_memory_back(machine)
+        elif not instance.ready_since:
+            self._boot(machine, instance)
+        elif not machine.problem and self.dice.random() < 0.15:
+            machine.problem, machine.version = "the disk is full", machine.version + 1
+        elif not machine.problem:
+            self.memories[_memory(machine.name)] = Memory(self.fresh("memory"), machine.name, machine.uid, instance.revision)
+            machine.instance, machine.version = None, machine.version + 1
+
+    def _take_memory_back(self, machine: Machine) -> Memory | None:
+        memory = self.memories.get(_memory(machine.name))
+        if memory is not None and not memory.controller and memory.kept_by_pool and machine.owner == POOL:
+            memory.controller, memory.version, machine.version = machine.uid, memory.version + 1, machine.version + 1
+        return memory if memory is not None and memory.controller == machine.uid and not memory.used else None
+
+    def _goes_on(self, machine: Machine) -> bool:
+        """From memory, once, as what it was; else nothing is left of that."""
+        memory = self._take_memory_back(machine)
+        resumes, machine.resumes = machine.resumes, False
+        if memory is None:
+            return False
+        if memory.revision != machine.revision or machine.run == "Halted":
+            if resumes:
+                self.note(f"{machine.name} was to go on from memory of {memory.revision}, and has {machine.revision}")
+            del self.memories[_memory(machine.name)]
+            return False
+        memory.used = True
+        return True
+
     def _go(self, machine: Machine) -> None:
         del self.machines[machine.name]
+        memory = self.memories.get(_memory(machine.name))
+        if memory is not None and memory.controller == machine.uid:
+            if memory.kept_by_pool:
+                memory.controller, memory.version = "", memory.version + 1
+            else:
+                del self.memories[_memory(machine.name)]
         volume = self.volumes.get(_disk(machine.name))
         if volume is None or volume.controller != machine.uid:
             return
@@ -348,7 +468,8 @@ class World:
         if volume.controller != machine.uid or set(NODES) == self.lost:
             return
         node = self.dice.choice([one for one in NODES if one not in self.lost])
-        machine.instance = Instance(self.fresh("vmi"), machine.revision, machine.bad, node)
+        resumed = self._goes_on(machine)
+        machine.instance = Instance(self.fresh("vmi"), machine.revision, machine.bad, node, self.now if resumed else 0.0)
 
     def _boot(self, machine: Machine, instance: Instance) -> None:
         volume = self.volumes[_disk(machine.name)]
@@ -379,6 +500,23 @@ def _owned(name: str, one: Volume) -> OwnedVolume:
         ready_revision=one.ready_revision,
         references=({"uid": POOL},),
     )
+
+
+def _owned_memory(name: str, one: Memory) -> OwnedVolume:
+    return OwnedVolume(
+        name=name,
+        uid=one.uid,
+        resource_version=str(one.version),
+        machine=one.machine,
+        controller=one.controller,
+        revision=one.revision,
+        references=({"uid": POOL},),
+        memory=True,
+    )
+
+
+def _memory(machine: str) -> str:
+    return f"{machine}-memory"
 
 
 def _disk(machine: str) -> str:
