@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from bench import (
+    autoscalers,
     cache,
     calls,
     creates,
@@ -31,9 +32,11 @@ from bench import (
     queued_moves,
     renewals,
     reservations,
+    sampling,
     status_applies,
     status_patches,
     store_log,
+    suspensions,
     targets,
     watches,
 )
@@ -58,8 +61,10 @@ _MODULES = (
     policies,
     targets,
     migratability,
+    autoscalers,
     idle_day,
     machines,
+    sampling,
     fleet,
     drains,
     pools,
@@ -69,6 +74,7 @@ _MODULES = (
     qemu_starts,
     qemu_moves,
     qemu_machines,
+    suspensions,
 )
 BENCHMARKS: dict[str, Callable[[Options], Report]] = {module.NAME: module.run for module in _MODULES}
 RESULTS = Path(__file__).parent / "results"

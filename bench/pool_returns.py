@@ -1,4 +1,5 @@
-"""A scale-out with real guests: to disks that were kept (statePreservation Offline), and to disks that are imported afresh."""
+"""A scale-out with real guests: from memory that was kept (Online), to disks that were kept (Offline), to disks that are imported
+afresh, and with machines on standby."""
 
 import asyncio
 import shutil
@@ -20,6 +21,13 @@ from bench.sides import Options
 from herder.nodes.runtimes.choice import PROGRAM
 from tests.engines.images import images_of
 
+WAYS = {
+    "Online": "memory that was kept",
+    "Offline": "disks that were kept",
+    "Disabled": "disks imported afresh",
+    "StandbyOnline": "suspended on standby",
+    "StandbyOffline": "stopped on standby",
+}
 DATA_VOLUMES = f"/apis/cdi.kubevirt.io/v1beta1/namespaces/{NAMESPACE}/datavolumes"
 
 
@@ -37,25 +45,29 @@ def rows(folder: Path, options: Options) -> list[Row]:
 async def _measure(up: Up, url: str, options: Options) -> list[Row]:
     """The two take turns; who comes first changes from round to round."""
     count, size = options.pick(10, 2), options.pick(64, 16)
-    seconds: dict[str, list[float]] = {"Offline": [], "Disabled": []}
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     async with connect(up.side) as client:
         await client.send(Call("POST", "/api/v1/namespaces", namespace()))
         await client.send(Call("POST", f"/api/v1/namespaces/{NAMESPACE}/configmaps", kernel()))
         for number in range(options.pick(3, 2)):
-            for preservation in list(seconds)[:: 1 if number % 2 else -1]:
-                seconds[preservation].append(await _scale_out(client, preservation, count, url, f"{size}Mi"))
+            for way in list(seconds)[:: 1 if number % 2 else -1]:
+                seconds[way].append(await _scale_out(client, way, count, url, f"{size}Mi"))
     what = f"{count} guests with {size} MiB of disk each, from the scale-out to the last Running"
-    kept, fresh = (statistics.median(seconds[preservation]) for preservation in ("Offline", "Disabled"))
-    return [Row(f"{what}: disks that were kept", "s", kept), Row(f"{what}: disks imported afresh", "s", fresh)]
+    return [Row(f"{what}: {WAYS[way]}", "s", statistics.median(taken)) for way, taken in seconds.items()]
 
 
-async def _scale_out(client: Client, preservation: str, count: int, url: str, size: str) -> float:
-    """Of a pool that had as many before."""
-    await client.send(Call("POST", POOLS, _pool(preservation, count, url, size)))
-    await pools.until_running(client, count)
-    await _scale(client, 0)
-    await pools.until_none(client)
-    if preservation == "Disabled":
+async def _scale_out(client: Client, way: str, count: int, url: str, size: str) -> float:
+    """Of a pool that had as many before, or has them on standby."""
+    sleeping = way.removeprefix("Standby")
+    if sleeping != way:
+        await client.send(Call("POST", POOLS, _pool("Disabled", 0, url, size, {"replicas": count, "state": sleeping})))
+        await _until_asleep(client, count)
+    else:
+        await client.send(Call("POST", POOLS, _pool(way, count, url, size)))
+        await pools.until_running(client, count)
+        await _scale(client, 0)
+        await pools.until_none(client)
+    if way == "Disabled":
         await _until_no_volumes(client)
     began = time.perf_counter()
     await _scale(client, count)
@@ -65,6 +77,14 @@ async def _scale_out(client: Client, preservation: str, count: int, url: str, si
     await pools.until_none(client)
     await _until_no_volumes(client)
     return took
+
+
+async def _until_asleep(client: Client, count: int) -> None:
+    async def asleep() -> bool:
+        status = msgspec.json.decode(await client.send(Call("GET", f"{POOLS}/back"))).get("status", {})
+        return status.get("readyStandbyReplicas") == count
+
+    await pools.until(asleep)
 
 
 async def _scale(client: Client, replicas: int) -> None:
@@ -78,7 +98,7 @@ async def _until_no_volumes(client: Client) -> None:
     await pools.until(none)
 
 
-def _pool(preservation: str, count: int, url: str, size: str) -> bytes:
+def _pool(preservation: str, count: int, url: str, size: str, standby: dict[str, Any] | None = None) -> bytes:
     source = {"source": {"http": {"url": url}}, "storage": {"resources": {"requests": {"storage": size}}}}
     machine = {
         "runStrategy": "Always",
@@ -89,6 +109,7 @@ def _pool(preservation: str, count: int, url: str, size: str) -> bytes:
         "replicas": count,
         "scaleInStrategy": {"proactive": {"statePreservation": preservation}},
         "template": {"spec": machine},
+        **({"standby": standby} if standby is not None else {}),
     }
     document = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachinePool", "metadata": {"name": "back"}, "spec": spec}
     return msgspec.json.encode(document)
