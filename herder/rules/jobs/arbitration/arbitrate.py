@@ -74,7 +74,8 @@ def _filtered(
 def _refused(snapshot: ArbitrationSnapshot, pod: CandidatePod) -> Refused | None:
     why = why_never(pod, snapshot.workloads.get(pod.workload) if pod.workload else None, snapshot.config)
     if why:
-        return Refused(reasons.FORBIDDEN_MIGRATE_POD, why)
+        # One that goes is as good as gone: how a job ends must not depend on which of the two was seen first.
+        return Refused(reasons.MISSING_POD if pod.terminating else reasons.FORBIDDEN_MIGRATE_POD, why)
     # Time does not change it: no eviction of such a pod is ever answered.
     return Refused(reasons.FAILED_EVICT, SEVERAL_BUDGETS) if are_several(snapshot.budgets_of(pod.uid).budgets) else None
 

@@ -26,7 +26,6 @@ def reasons(found: Arbitration) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("about", "config", "allowing", "why"),
     [
-        ({"terminating": True}, {}, None, "the pod is being deleted already"),
         ({"mirror": True}, {}, None, "the pod is a copy of one that node node-of-a runs by itself"),
         (
             {"eviction_cost": 2**31 - 1},
@@ -63,6 +62,12 @@ def test_what_no_job_may_move(about: dict[str, Any], config: dict[str, Any], all
     assert why in found.refused["a"].message
     if allowing is not None:
         assert decided(job("a", **about), **allowing).admitted == ("a",)
+
+
+def test_a_pod_that_is_being_deleted_is_missing_as_one_that_is_gone() -> None:
+    """Whoever waited for it sees the same end, whether it was seen to go or seen to be gone."""
+    refused = decided(job("a", terminating=True)).refused["a"]
+    assert (refused.reason, refused.message) == ("MissingPod", "the pod is being deleted already")
 
 
 def test_pods_of_daemon_sets_stay_and_scratch_space_of_guests_does_not_count() -> None:
