@@ -149,40 +149,59 @@ async def _round(client: Client, side: str, count: int, number: int) -> tuple[fl
 
 
 async def _watched(client: Client, pods: list[Json]) -> asyncio.Task[float]:
-    """Once the watch is open: who is gone before that would never be seen to go."""
-    opened = asyncio.Event()
-    gaps = asyncio.create_task(_gaps(client, {pod["metadata"]["uid"] for pod in pods}, opened))
-    await opened.wait()
-    return gaps
+    """Once it is known from which version on to watch: who is gone before that would never be seen to go."""
+    listed = msgspec.json.decode(await client.send(Call("GET", PODS)))
+    known = {pod["metadata"]["uid"] for pod in listed["items"]}
+    gaps = _Gaps({pod["metadata"]["uid"] for pod in pods}, known)
+    return asyncio.create_task(gaps.watched(client, listed["metadata"]["resourceVersion"]))
 
 
-async def _gaps(client: Client, old: set[str], opened: asyncio.Event) -> float:
+class _Gaps:
     """Of each ReplicaSet the n-th end of a pod and the n-th new pod with a node belong together: they are alike."""
-    ends: dict[str, list[float]] = {}
-    bound: dict[str, list[float]] = {}
-    seen: set[str] = set()
-    there = await _pods(client)
-    known = {pod["metadata"]["uid"] for pod in there}
-    answer = await client.stream(f"{PODS}?watch=1")
-    opened.set()
-    async for line in answer.content:
-        event: Json = msgspec.json.decode(line)
-        metadata, now = event["object"]["metadata"], time.perf_counter()
-        uid = metadata["uid"]
+
+    def __init__(self, old: set[str], known: set[str]) -> None:
+        self._going = old
+        # Also who was about to end when it began, from the turn before: nobody's replacement.
+        self._known = known
+        self._ends: dict[str, list[float]] = {}
+        self._bound: dict[str, list[float]] = {}
+
+    async def watched(self, client: Client, version: str) -> float:
+        while not self._complete():
+            answer = await client.stream(f"{PODS}?watch=1&resourceVersion={version}")
+            async for line in answer.content:
+                event: Json = msgspec.json.decode(line)
+                if event["type"] == "ERROR":
+                    raise RuntimeError(f"the watch of pods broke: {event['object']}")
+                version = event["object"]["metadata"]["resourceVersion"]
+                if self._see(event, time.perf_counter()) and self._complete():
+                    break
+            answer.close()
+        return (
+            statistics.median(after - before for owner, ends in self._ends.items() for before, after in self._pairs(owner, ends))
+            * 1000
+        )
+
+    def _see(self, event: Json, now: float) -> bool:
+        """Whether it was the end of one, or a place for one."""
+        metadata, uid = event["object"]["metadata"], event["object"]["metadata"]["uid"]
         owner = next((one["uid"] for one in metadata.get("ownerReferences", ())), "")
-        if uid in old:
-            if "deletionTimestamp" in metadata and uid not in seen:
-                seen.add(uid)
-                ends.setdefault(owner, []).append(now)
-        elif event["type"] != "DELETED" and event["object"]["spec"].get("nodeName") and uid not in known:
-            known.add(uid)
-            bound.setdefault(owner, []).append(now)
-        if len(seen) >= len(old) and sum(len(bound.get(owner, ())) for owner in ends) >= len(old):
-            break
-    answer.close()
-    return (
-        statistics.median(after - before for owner in ends for before, after in zip(ends[owner], bound[owner], strict=True)) * 1000
-    )
+        if uid in self._going and "deletionTimestamp" in metadata:
+            self._going.discard(uid)
+            self._ends.setdefault(owner, []).append(now)
+            return True
+        if uid not in self._known and event["type"] != "DELETED" and event["object"]["spec"].get("nodeName"):
+            self._known.add(uid)
+            self._bound.setdefault(owner, []).append(now)
+            return True
+        return False
+
+    def _complete(self) -> bool:
+        return not self._going and all(len(self._bound.get(owner, ())) >= len(ends) for owner, ends in self._ends.items())
+
+    def _pairs(self, owner: str, ends: list[float]) -> list[tuple[float, float]]:
+        """A ReplicaSet may make one too many for a moment: then the last one replaces nobody."""
+        return list(zip(ends, self._bound[owner], strict=False))
 
 
 async def _waiting(client: Client, count: int, options: Options) -> Row:
