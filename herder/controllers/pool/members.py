@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from herder.api.core import Node, PersistentVolumeClaim
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance
 from herder.api.memory import MemoryState, machine_of, memory_claim
-from herder.kube.cache import Cache, Change, Index, Owner, Stored, view_of
+from herder.kube.cache import Cache, Change, Index, Owner, Stored, owned, view_of
 from herder.kube.resources import Key
 from herder.rules.instances.pool_label import is_pool
 from herder.rules.pools.gather import node_state
@@ -38,6 +39,14 @@ def _prefixes(stored: Stored[Any]) -> tuple[str, ...]:
 BY_POOL_NAME: Index[Any] = Index("pool-name", _prefixes, lambda stored: stored.key)
 
 
+def _owners_without_controller(stored: Stored[Any]) -> tuple[str, ...]:
+    return () if stored.controller is not None else tuple(owned(stored.key.namespace, owner.uid) for owner in stored.owners)
+
+
+# By owner, machines that nobody controls: a pool has thousands that it controls, and looks here for those that it may take over.
+BY_OWNER_WITHOUT_CONTROLLER: Index[Any] = Index("owner-without-controller", _owners_without_controller, attrgetter("owners"))
+
+
 def pool_owner(owners: tuple[Owner, ...], *, controller: bool) -> Owner | None:
     return next((owner for owner in owners if owner.controller == controller and is_pool(owner)), None)
 
@@ -60,6 +69,7 @@ class Members:
         self._pool_of: dict[Key, tuple[PoolId, str]] = {}
         self.nodes: dict[str, NodeState] = {}
         machines.add_index(BY_POOL_NAME)
+        machines.add_index(BY_OWNER_WITHOUT_CONTROLLER)
         nodes.subscribe(self._node_changed)
         machines.subscribe(self._machine_changed)
         instances.subscribe(lambda change: self._look(change.key))

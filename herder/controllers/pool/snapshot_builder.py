@@ -11,7 +11,7 @@ from herder.api.core import ControllerRevision
 from herder.api.kinds import VirtualMachine, VirtualMachineInstance, VirtualMachinePool
 from herder.api.reading import part
 from herder.controllers.configuration import HerderConfig
-from herder.controllers.pool.members import BY_POOL_NAME, Members
+from herder.controllers.pool.members import BY_OWNER_WITHOUT_CONTROLLER, BY_POOL_NAME, Members
 from herder.kube.cache import BY_OWNER, Change, Stored, owned, view_of
 from herder.kube.client import Client, Selection
 from herder.kube.kit import Kit
@@ -37,7 +37,7 @@ class SnapshotBuilder:
         self._volumes = kit.caches.of(DATA_VOLUMES)
         self._claims = kit.caches.of(CLAIMS)
         self._revisions = kit.caches.of(CONTROLLER_REVISIONS, REVISIONS)
-        for cache in (self._machines, self._volumes, self._claims, self._revisions):
+        for cache in (self._volumes, self._claims, self._revisions):
             cache.add_index(BY_OWNER)
         # What was read of a revision, by its identity and version: templates are long, and looked at often.
         self._read: dict[str, tuple[int, Revision]] = {}
@@ -136,14 +136,8 @@ class SnapshotBuilder:
 
     def _attachable(self, pool: VirtualMachinePool) -> tuple[Attachable, ...]:
         """Those that name the pool as an owner and nobody as their controller."""
-        found: list[Attachable] = []
-        for key in self._machines.keys_by(BY_OWNER, owned(pool.namespace, pool.uid)):
-            stored = self._machines.stored(key)
-            # A pool has thousands that say who their controller is: those are not even read.
-            machine = view_of(stored) if stored is not None and stored.controller is None else None
-            one = attachable(pool, machine) if machine is not None else None
-            found += [one] if one is not None else []
-        return tuple(found)
+        candidates = self._machines.by(BY_OWNER_WITHOUT_CONTROLLER, owned(pool.namespace, pool.uid))
+        return tuple(found for machine in candidates if (found := attachable(pool, machine)) is not None)
 
     def _owned_volumes(self, pool: VirtualMachinePool) -> Iterable[OwnedVolume]:
         for cache in (self._volumes, self._claims):
