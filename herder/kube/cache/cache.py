@@ -128,7 +128,7 @@ class Cache(Generic[V]):
         except TimeoutError:
             pass
         if self.has_synced and self._seen.version < version:
-            self._reflector.ask_progress()
+            self._reflector.ask_progress(version)
         await self._seen.wait(version)
 
     async def wait_gone(self, key: Key, uid: str = "") -> None:

@@ -39,6 +39,7 @@ SHORTEST_WATCH = 300
 SILENCE = 180.0
 # Watches send a bookmark two seconds before they end: with a short one, progress can be asked for.
 PROGRESS_WATCH = 5
+PROGRESS_PATIENCE = 15.0
 # A watch that ends sooner than this, and brought nothing, was no use: the next one waits.
 USEFUL = 1.0
 # As many lists in a row must be older than what we have, before we believe that the server itself went back.
@@ -84,7 +85,10 @@ class Reflector(Generic[V]):
         self._stale = 0
         self._fresh: Fresh[V] | None = None
         self._useful = False
-        self._hurry = False
+        # Somebody waits to hear that this was reached: the watch is a short one, or was ended for one.
+        self._wanted = 0
+        self._short = False
+        self._cut = False
         self._limit: asyncio.Timeout | None = None
         self._last_problem = ""
 
@@ -104,23 +108,26 @@ class Reflector(Generic[V]):
             else:
                 self._backoff.reset()
 
-    def ask_progress(self) -> None:
-        """Ends the watch for a short one, which soon says how far it is."""
-        self._hurry = True
-        if self._limit is not None and self._fresh is None and not self._limit.expired():
+    def ask_progress(self, version: int) -> None:
+        """Ends the watch for short ones, one of which soon says how far it is: a busy server may end one without a word."""
+        self._wanted = max(self._wanted, version)
+        if self._limit is not None and self._fresh is None and not self._short and not self._limit.expired():
+            self._cut = True
             self._limit.reschedule(self._now())
 
     async def _follow(self) -> None:
         """One connection: from the list, or from where the last one ended."""
+        self._cut = False
         self._fresh = None if self._listed else Fresh(self._reader, self._table.objects)
         if self._fresh is not None and not self._streams_lists:
             version = await list_in_pages(
                 self._client, self._resource, self._selection, self._asked_version(), self._fresh, SILENCE
             )
             await self._replace(self._fresh, version)
-        seconds, self._hurry = self._watch_seconds(), False
+        self._short = self._wanted > self._seen.version and self._seen.awaited
+        seconds = PROGRESS_WATCH if self._short else int(SHORTEST_WATCH * (1 + self._world.random()))
         try:
-            async with asyncio.timeout(SILENCE) as self._limit:
+            async with asyncio.timeout(self._patience) as self._limit:
                 await self._watch(self._limit, seconds)
         finally:
             self._limit = None
@@ -133,7 +140,7 @@ class Reflector(Generic[V]):
         async with contextlib.aclosing(events) as batches:
             async for batch in batches:
                 await self._take(batch)
-                if not self._hurry:
+                if not self._cut and not self._short:
                     self._heard(limit)
 
     def _heard(self, limit: asyncio.Timeout) -> None:
@@ -217,6 +224,7 @@ class Reflector(Generic[V]):
         self._stale = 0
         self._listed = True
         self._counts.lists[metrics.LISTED].inc()
+        self._wanted = 0
         self._seen.start_again(version)
         self._last_problem = ""
         self._synced()
@@ -236,9 +244,6 @@ class Reflector(Generic[V]):
         """Without one, the newest state there is."""
         return str(self._floor() or "")
 
-    def _watch_seconds(self) -> int:
-        return PROGRESS_WATCH if self._hurry else int(SHORTEST_WATCH * (1 + self._world.random()))
-
     def _failed(self, problem: KubeError | TimeoutError) -> None:
         if isinstance(problem, ApiStatusError) and _is_too_large(problem):
             self._stale = STALE_LISTS
@@ -246,7 +251,7 @@ class Reflector(Generic[V]):
             self._list_failed(problem)
         else:
             self._watch_failed(problem)
-        self._say(type(problem).__name__, str(problem) or f"nothing was heard of the server for {SILENCE:.0f} s")
+        self._say(type(problem).__name__, str(problem) or f"nothing was heard of the server for {self._patience:.0f} s")
 
     def _list_failed(self, problem: KubeError | TimeoutError) -> None:
         if self._streams_lists and isinstance(problem, ApiStatusError) and problem.code in (400, 422):
@@ -258,19 +263,23 @@ class Reflector(Generic[V]):
         if isinstance(problem, Expired | Unreadable):
             self._listed = False
         if isinstance(problem, TimeoutError):
-            result = metrics.ENDED if self._hurry else metrics.SILENT
+            result = metrics.ENDED if self._cut else metrics.SILENT
         else:
             result = metrics.EXPIRED if isinstance(problem, Expired) else metrics.BROKEN
         self._counts.watches[result].inc()
 
     def _say(self, kind: str, problem: str) -> None:
         """Each kind of trouble once, until there is another or all is well: a server that restarts breaks off, then refuses."""
-        if kind != self._last_problem and not self._hurry:
+        if kind != self._last_problem and not self._cut:
             self._log.warning("the cache lost its server and tries again", problem=problem)
         self._last_problem = kind
 
     def _worth_it(self, began: float) -> bool:
-        return self._useful or self._hurry or self._now() - began >= USEFUL
+        return self._useful or self._cut or self._now() - began >= USEFUL
+
+    @property
+    def _patience(self) -> float:
+        return PROGRESS_PATIENCE if self._short else SILENCE
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

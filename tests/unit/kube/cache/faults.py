@@ -25,6 +25,8 @@ class Faults:
         self.times = 1
         # Streams open and then say nothing.
         self.silent = False
+        # So many of the next streams open, say nothing, and end when their time is over.
+        self.wordless = 0
         # The server does not know lists as the beginning of a watch.
         self.pages_only = False
         # An old list, for the next ones who ask for a list.
@@ -61,6 +63,9 @@ class Faults:
             raise Invalid(422, "Invalid", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch")
         if self.silent:
             yield _nothing(self._cut)
+        elif self.wordless:
+            self.wordless -= 1
+            yield _nothing(self._cut, float(call.query["timeoutSeconds"]))
         elif self.stale and initial:
             yield _again([self.stale.pop(0)])
         else:
@@ -119,8 +124,11 @@ def _split(piece: bytes, size: int) -> list[bytes]:
     return [piece[start : start + size] for start in range(0, len(piece), size)]
 
 
-async def _nothing(cut: asyncio.Event) -> AsyncIterator[bytes]:
-    await cut.wait()
+async def _nothing(cut: asyncio.Event, seconds: float | None = None) -> AsyncIterator[bytes]:
+    try:
+        await asyncio.wait_for(cut.wait(), seconds)
+    except TimeoutError:
+        return
     raise Unreachable("the connection broke off, as the test wants it")
     yield b""
 

@@ -53,6 +53,53 @@ def test_a_write_that_the_selection_leaves_out_is_seen_within_seconds(play: Play
     play(story, Selection(labels="name=mine"))
 
 
+def test_a_server_that_does_not_say_how_far_it_is_is_asked_again(play: Play) -> None:
+    """A busy one may end a watch without the word that it owes."""
+
+    async def story(rig: Rig) -> None:
+        rig.start()
+        await rig.cache.wait_synced()
+        rig.faults.wordless = 2
+        began = asyncio.get_running_loop().time()
+        await rig.cache.wait_seen(await rig.create("other"))
+        assert asyncio.get_running_loop().time() - began < 20
+        assert len(rig.faults.streams) == 4
+
+    play(story, Selection(labels="name=mine"))
+
+
+def test_a_server_that_is_away_is_not_asked_all_the_time_how_far_it_is(play: Play) -> None:
+    async def story(rig: Rig) -> None:
+        rig.start()
+        await rig.cache.wait_synced()
+        rig.faults.silent = True
+        rig.faults.drop()
+        waiting = asyncio.create_task(rig.cache.wait_seen(await rig.create("other")))
+        await asyncio.sleep(10)
+        rig.faults.silent, rig.faults.refuse = False, 8
+        rig.faults.drop()
+        await waiting
+        assert rig.faults.refuse == 0
+        assert len(rig.faults.streams) < 15
+        assert asyncio.get_running_loop().time() > 20, "longer and longer between"
+
+    play(story, Selection(labels="name=mine"))
+
+
+def test_nobody_is_asked_for_one_who_has_given_up(play: Play) -> None:
+    async def story(rig: Rig) -> None:
+        rig.start()
+        await rig.cache.wait_synced()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(rig.cache.wait_seen("999999999"), 8)
+        await asyncio.sleep(10)
+        asked = len(rig.faults.streams)
+        await asyncio.sleep(120)
+        assert len(rig.faults.streams) == asked
+
+    play(story, Selection(labels="name=mine"))
+
+
 def test_a_write_that_makes_an_object_leave_the_selection_is_a_deletion(play: Play) -> None:
     async def story(rig: Rig) -> None:
         await rig.create("mine")
