@@ -20,6 +20,7 @@ from herder.kube.kit import Kit, Runs
 from herder.kube.resources import INSTANCES, MACHINES, POOLS, Key
 from herder.rules.instances.pool_label import is_pool
 from herder.rules.instances.transitions import seen_between
+from herder.rules.plans import moment
 
 SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 # Of an instance that is in no pool.
@@ -87,6 +88,7 @@ class InstanceMetrics:
         if families is None:
             families = _made[kit.registry] = _Families(kit.registry)
         self._families = families
+        self._world = kit.world
         self._machines = kit.caches.of(MACHINES)
         self._pools = kit.caches.of(POOLS)
         self._instances = kit.caches.of(INSTANCES)
@@ -142,7 +144,7 @@ class InstanceMetrics:
         return key if pool is not None and pool.uid == uid else NO_POOL
 
     def _count(self, before: VirtualMachineInstance, after: VirtualMachineInstance | None, pool: Key) -> None:
-        seen, families = seen_between(before, after), self._families
+        seen, families = seen_between(before, after, moment(self._world.now())), self._families
         for one in seen.transitions:
             families.observe(families.from_creation, one.from_creation, pool, one.phase)
             families.observe(families.from_last_phase, one.from_last_phase, pool, one.phase, one.last_phase or "")

@@ -31,10 +31,10 @@ class Seen(msgspec.Struct, frozen=True):
     stopped: bool = False
 
 
-def seen_between(before: VirtualMachineInstance, after: VirtualMachineInstance | None) -> Seen:
+def seen_between(before: VirtualMachineInstance, after: VirtualMachineInstance | None, now: datetime.datetime) -> Seen:
     """`before` is what was known: what was true then was counted then, or by who led before. None is one that is gone."""
     if after is None or after.uid != before.uid:
-        return Seen(stopped=not _has_ended(before))
+        return _gone(before, now)
     known, listed = {one.phase for one in _times(before)}, _times(after)
     fresh = tuple(_transition(after, listed, place) for place, one in enumerate(listed) if one.phase not in known)
     return Seen(
@@ -42,6 +42,16 @@ def seen_between(before: VirtualMachineInstance, after: VirtualMachineInstance |
         started=any(one.phase == "Running" for one in fresh),
         stopped=_has_ended(after) and not _has_ended(before),
     )
+
+
+def _gone(before: VirtualMachineInstance, now: datetime.datetime) -> Seen:
+    """Its pod may be gone so soon that nobody writes a last phase. Of one that was asked to end, that is an end like others."""
+    if _has_ended(before):
+        return Seen()
+    if before.metadata.deletion_timestamp is None:
+        return Seen(stopped=True)
+    listed = (*_times(before), PhaseTransition(phase="Succeeded", phase_transition_timestamp=now))
+    return Seen((_transition(before, listed, len(listed) - 1),), stopped=True)
 
 
 def _times(instance: VirtualMachineInstance) -> tuple[PhaseTransition, ...]:

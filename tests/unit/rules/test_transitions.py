@@ -1,5 +1,6 @@
 """What is new about the phases of an instance: each phase counts once, the first time that it is reached."""
 
+import datetime
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ RUNNING = at("Running", ("Scheduled", 2), ("Running", 5))
 SILENT = at("Unknown", ("Scheduled", 2), ("Running", 5), ("Unknown", 60))
 FAILED = at("Failed", ("Scheduled", 2), ("Running", 5), ("Failed", 8))
 SHUT_DOWN = at("Succeeded", ("Scheduled", 2), ("Running", 5), ("Succeeded", 50), deleted_at=40)
+LEAVING = at("Running", ("Scheduled", 2), ("Running", 5), deleted_at=40)
+NOW = datetime.datetime.fromisoformat(later(60))
 RAN = Transition("Running", 5, "Scheduled", 3)
 
 
@@ -39,15 +42,18 @@ RAN = Transition("Running", 5, "Scheduled", 3)
         (SILENT, at("Running", ("Scheduled", 2), ("Running", 5), ("Unknown", 60)), Seen()),
         (RUNNING, SHUT_DOWN, Seen((Transition("Succeeded", 50, "Running", 45, from_deletion=10),), stopped=True)),
         (RUNNING, None, Seen(stopped=True)),
+        # Its pod was gone before anybody wrote how it ended.
+        (LEAVING, None, Seen((Transition("Succeeded", 60, "Running", 55, from_deletion=20),), stopped=True)),
         (FAILED, None, Seen()),
+        (SHUT_DOWN, None, Seen()),
         (RUNNING, at("Running", ("Running", 9), uid="two"), Seen(stopped=True)),
         (FAILED, at("Running", ("Running", 9), uid="two"), Seen()),
     ],
 )
 def test_each_phase_counts_once(before: Any, after: Any, seen: Seen) -> None:
-    assert seen_between(before, after) == seen
+    assert seen_between(before, after, NOW) == seen
 
 
 def test_clocks_that_differ_give_no_negative_time() -> None:
-    (seen,) = seen_between(SCHEDULED, at("Running", ("Scheduled", 2), ("Running", 1))).transitions
+    (seen,) = seen_between(SCHEDULED, at("Running", ("Scheduled", 2), ("Running", 1)), NOW).transitions
     assert (seen.from_last_phase, seen.from_creation) == (0, 1)
