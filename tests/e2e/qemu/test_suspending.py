@@ -240,9 +240,17 @@ async def _one_counter_or_a_reason(herd: Counters, name: str, when: str) -> None
     if text.count("boot ") == 1:
         herd.witness.assert_one_counter(name)
         return
-    listed = (await herd.api.list(EVENTS, HERE)).items
-    said = [one["message"] for one in listed if one["involvedObject"]["name"] == name and one["reason"] in REASONS]
-    assert said, f"it booted, and nobody says why ({when}):\n{text}"
+
+    async def why() -> list[str]:
+        """An event is lost with who dies before it is written; the condition stays for as long as the guest runs. Both come a
+        moment after the guest."""
+        (machine,) = [one for one in await herd.all(MACHINES) if one["metadata"]["name"] == name]
+        events = [one for one in await herd.all(EVENTS) if one["involvedObject"]["name"] == name]
+        said = [one["message"] for one in (*machine["status"].get("conditions", ()), *events) if one.get("reason") in REASONS]
+        assert said, f"it booted, and nobody says why ({when}):\n{text}"
+        return said
+
+    await eventually(why, PATIENCE)
 
 
 # Of one whose QEMU was killed, what was said of that is enough.
